@@ -15,6 +15,7 @@ which `start_mb` is taken before the query.
 import argparse
 import csv
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -23,13 +24,24 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-HEADER = ["date", "method", "keys_a", "keys_b", "percent", "round", "processor_s", "wall_s", "start_mb", "peak_mb"]
-HEADER += ["answer", "load_1min", "command"]
+HEADER = ["date", "commit", "method", "keys_a", "keys_b", "percent", "round", "processor_s", "wall_s", "start_mb", "peak_mb"]
+HEADER += ["answer", "load_1min", "command", "machine"]
 URL = "'https://www.example.com/archive/' || left(md5(range::VARCHAR), 32)"
 
 
 def peak_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def commit() -> str:
+    """Returns the short hash of the checked-out commit, empty outside a repository."""
+    command = ["git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def machine() -> str:
+    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+    return f"{names[0].split(': ')[1] if names else platform.machine()}, {os.cpu_count()} cores"
 
 
 def run(method: str, folder: Path) -> None:
@@ -89,9 +101,9 @@ def main() -> None:
                 answer = int(figures[-1])
                 assert method == "build" or (0.98 if method == "filter" else 1) * absent <= answer <= absent, answer
                 load = round(os.getloadavg()[0], 1)
-                row = [datetime.now(UTC).date(), method, args.keys, args.keys_b, args.shared, number]
+                row = [datetime.now(UTC).date(), commit(), method, args.keys, args.keys_b, args.shared, number]
                 command = "python crates/python/bench/duckdb_lookups.py " + " ".join(sys.argv[1:])
-                out.writerow([*row, *figures[:-1], answer, load, command.strip()])
+                out.writerow([*row, *figures[:-1], answer, load, command.strip(), machine()])
                 sys.stdout.flush()
 
 

@@ -38,13 +38,13 @@ impl Select for Portable {
 }
 
 /// Uses `pdep`, which moves a single bit to the position of the nth set bit. A value of this type is
-/// proof that the machine has AVX2, BMI1, BMI2, LZCNT and POPCNT; no processor has BMI2 without AVX2.
+/// proof that the machine has AVX2, BMI1, BMI2, LZCNT and POPCNT.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bmi2(());
+pub(crate) struct Avx2Bmi2(());
 
 #[cfg(target_arch = "x86_64")]
-impl Bmi2 {
+impl Avx2Bmi2 {
     /// Returns `None` if the machine does not have the instructions.
     pub(super) fn new() -> Option<Self> {
         let available = cpu_has!("avx2")
@@ -57,10 +57,10 @@ impl Bmi2 {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Select for Bmi2 {
+impl Select for Avx2Bmi2 {
     #[inline(always)]
     fn nth_one(self, word: u64, n: u32) -> u32 {
-        // SAFETY: a `Bmi2` is proof that the machine has the instruction.
+        // SAFETY: a `Avx2Bmi2` is proof that the machine has the instruction.
         unsafe { core::arch::x86_64::_pdep_u64(1 << (n & 63), word) }.trailing_zeros()
     }
 }

@@ -8,9 +8,10 @@ const PAGE: usize = 4096;
 
 /// A buffer whose memory is reused without being cleared.
 ///
-/// Until it grows, its first byte is at the position in a page that it has in the file or stream. On AMD processors with fast
-/// short `rep movsb`, the kernel copies at a quarter of the speed to memory that is, within a page,
-/// 1 to 31 bytes ahead of the source. Large blocks of the allocator begin 16 bytes after a page does.
+/// Until it grows, its first byte is at the position in a page that it has in the file or stream. On
+/// some AMD processors the kernel copies at a third of the speed to memory that is, within a page,
+/// 1 to 31 bytes ahead of the source (`crates/bench/read_position.py`). Large blocks of the allocator
+/// begin 16 bytes after a page does.
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
@@ -33,7 +34,7 @@ impl Buffer {
     }
 
     /// Returns `more` bytes of space after the valid ones.
-    pub(super) fn room(&mut self, more: usize) -> Result<&mut [u8]> {
+    pub(super) fn spare(&mut self, more: usize) -> Result<&mut [u8]> {
         let length = PAGE + self.len + more;
         if length > self.bytes.len() {
             let grow = length - self.bytes.len();
@@ -51,8 +52,8 @@ impl Buffer {
 
     /// Appends a byte range of a file.
     pub(super) fn read(&mut self, file: &InputFile, name: &str, from: u64, to: u64) -> Result<()> {
-        let room = self.room((to - from) as usize)?;
-        read_at(file, name, room, from)?;
+        let spare = self.spare((to - from) as usize)?;
+        read_at(file, name, spare, from)?;
         self.len += (to - from) as usize;
         Ok(())
     }
@@ -77,17 +78,17 @@ mod tests {
             assert_eq!(buffer.get(), b"");
             let mut expected = vec![];
             for (byte, length) in (1..).zip(lengths) {
-                let room = buffer.room(length).unwrap();
-                assert_eq!(room.len(), length);
-                room.fill(byte);
+                let spare = buffer.spare(length).unwrap();
+                assert_eq!(spare.len(), length);
+                spare.fill(byte);
                 buffer.len += length;
                 expected.resize(expected.len() + length, byte);
             }
             assert_eq!(buffer.get(), expected);
             // It may have moved when it grew.
             buffer.clear(offset);
-            let room = buffer.room(1).unwrap();
-            assert_eq!(room.as_ptr().addr() % PAGE, offset as usize % PAGE);
+            let spare = buffer.spare(1).unwrap();
+            assert_eq!(spare.as_ptr().addr() % PAGE, offset as usize % PAGE);
         }
     }
 }

@@ -315,7 +315,7 @@ where
         let buffer = &mut chunk.buffer;
         // A pipe whose writer fills pages has the bytes at these positions of its pages.
         buffer.clear(*offset);
-        buffer.room(carry.len())?.copy_from_slice(carry);
+        buffer.spare(carry.len())?.copy_from_slice(carry);
         buffer.len = carry.len();
         carry.clear();
         (chunk.start, chunk.offset, chunk.base, chunk.span) = (0, *offset, 0, None);
@@ -350,9 +350,9 @@ where
                 }
             }
             // Up to a chunk, or half a chunk more of a long line.
-            let room = buffer.room(size.saturating_sub(searched).max(size / 2))?;
+            let spare = buffer.spare(size.saturating_sub(searched).max(size / 2))?;
             let got = loop {
-                match stream.read(room) {
+                match stream.read(spare) {
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                     other => break other.map_err(|e| Error::read(name, e))?,
                 }

@@ -140,7 +140,7 @@ impl CuckooOps for QuotientChain {
 
     fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
         // Only filters with many copies count those of the key. Each layer has a first one.
-        if self.copies() + self.layers() >= MAX_COPIES {
+        if self.extra_copies() + self.layers() >= MAX_COPIES {
             let copies = self.count(hash);
             if copies >= MAX_COPIES && copies >= limits().copies {
                 return Err(FilterError::TooManyCopies);

@@ -190,7 +190,7 @@ impl QuotientChain {
     }
 
     /// Returns the number of copies beyond the first of each key in a layer.
-    pub(crate) fn copies(&self) -> u64 {
+    pub(crate) fn extra_copies(&self) -> u64 {
         self.layers.iter().map(|layer| layer.len() - layer.distinct()).sum()
     }
 

@@ -11,7 +11,7 @@ use crate::kernel::select::{Portable, Select};
 use crate::store::{CacheLine, lines_as_bytes, lines_as_bytes_mut};
 
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::select::Bmi2;
+use crate::kernel::select::Avx2Bmi2;
 
 /// Keys between prefetch and access.
 const AHEAD: usize = 24;
@@ -26,7 +26,7 @@ pub(crate) struct Table {
     /// Number of possible fingerprints, to which hashes are scaled.
     range: u64,
     #[cfg(target_arch = "x86_64")]
-    bmi2: Option<Bmi2>,
+    bmi2: Option<Avx2Bmi2>,
 }
 
 /// The outcome of an insertion of many hashes.
@@ -47,7 +47,7 @@ macro_rules! dispatch {
     ($table:expr, |$select:ident| $portable:expr, $bmi2:ident($($argument:expr),*)) => {{
         #[cfg(target_arch = "x86_64")]
         if let Some($select) = $table.bmi2 {
-            // SAFETY: a `Bmi2` is proof that the machine has the instructions.
+            // SAFETY: a `Avx2Bmi2` is proof that the machine has the instructions.
             return unsafe { bmi2::$bmi2($select, $($argument),*) };
         }
         let $select = Portable;
@@ -64,7 +64,7 @@ impl Table {
             params,
             range,
             #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Bmi2::new() },
+            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Avx2Bmi2::new() },
         }
     }
 
@@ -294,14 +294,14 @@ impl Table {
     }
 }
 
-/// The functions of [`Table`], compiled with the instructions of [`Bmi2`].
+/// The functions of [`Table`], compiled with the instructions of [`Avx2Bmi2`].
 #[cfg(target_arch = "x86_64")]
 mod bmi2 {
-    use super::{BatchInserted, Bmi2, Filler, InsertOutcome, Table, TableParams};
+    use super::{Avx2Bmi2, BatchInserted, Filler, InsertOutcome, Table, TableParams};
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn contains(
-        select: Bmi2,
+        select: Avx2Bmi2,
         params: TableParams,
         bytes: &[u8],
         fingerprint: u64,
@@ -310,13 +310,18 @@ mod bmi2 {
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn count(select: Bmi2, params: TableParams, bytes: &[u8], fingerprint: u64) -> u64 {
+    pub(super) fn count(
+        select: Avx2Bmi2,
+        params: TableParams,
+        bytes: &[u8],
+        fingerprint: u64,
+    ) -> u64 {
         params.count(select, bytes, fingerprint)
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn insert(
-        select: Bmi2,
+        select: Avx2Bmi2,
         params: TableParams,
         bytes: &mut [u8],
         fingerprint: u64,
@@ -327,7 +332,7 @@ mod bmi2 {
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn remove(
-        select: Bmi2,
+        select: Avx2Bmi2,
         params: TableParams,
         bytes: &mut [u8],
         fingerprint: u64,
@@ -337,7 +342,7 @@ mod bmi2 {
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn contains_batch(
-        select: Bmi2,
+        select: Avx2Bmi2,
         table: &Table,
         bytes: &[u8],
         hashes: &[u64],
@@ -348,7 +353,7 @@ mod bmi2 {
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn insert_batch(
-        select: Bmi2,
+        select: Avx2Bmi2,
         table: &Table,
         bytes: &mut [u8],
         hashes: &[u64],
@@ -360,7 +365,7 @@ mod bmi2 {
     }
 
     #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn finish(select: Bmi2, fill: Filler<'_>) {
+    pub(super) fn finish(select: Avx2Bmi2, fill: Filler<'_>) {
         fill.finish(select);
     }
 }

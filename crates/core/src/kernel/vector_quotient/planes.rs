@@ -106,7 +106,7 @@ mod vector {
     use core::arch::x86_64::*;
 
     use super::{BLOCK, Planes, slot_mask};
-    use crate::kernel::select::Bmi2;
+    use crate::kernel::select::Avx2Bmi2;
 
     /// Bytes of a vector.
     const VECTOR: usize = 16;
@@ -199,7 +199,11 @@ mod vector {
 
         /// Replaces all planes by `change(vector, lanes)`.
         #[inline(always)]
-        fn change(has: Bmi2, block: &mut [u8; BLOCK], change: impl Fn(usize, __m128i) -> __m128i) {
+        fn change(
+            has: Avx2Bmi2,
+            block: &mut [u8; BLOCK],
+            change: impl Fn(usize, __m128i) -> __m128i,
+        ) {
             let old = *block;
             for vector in 0..Self::LANE_VECTORS {
                 let begin = Self::first(vector, Self::LANES) * BYTES;
@@ -217,8 +221,8 @@ mod vector {
 
         /// Returns a vector with a word in each lane.
         #[inline(always)]
-        fn each_lane(_: Bmi2, word: u64) -> __m128i {
-            // SAFETY: a `Bmi2` is proof that the machine has AVX2.
+        fn each_lane(_: Avx2Bmi2, word: u64) -> __m128i {
+            // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
             unsafe {
                 match Self::LANE {
                     8 => _mm_set1_epi64x(word.cast_signed()),
@@ -230,7 +234,7 @@ mod vector {
         /// Shifts the bits of each lane that `mask` has, which are its upper ones, up by one, and sets
         /// the bits of `set`.
         #[inline(always)]
-        fn shift_up(_: Bmi2, vector: __m128i, mask: __m128i, set: __m128i) -> __m128i {
+        fn shift_up(_: Avx2Bmi2, vector: __m128i, mask: __m128i, set: __m128i) -> __m128i {
             // SAFETY: as above.
             unsafe {
                 // Adding the part from a bit on to a word shifts that part.
@@ -245,7 +249,7 @@ mod vector {
 
         /// Returns `bit` in the lanes in which `tags` has the bit in `bits`.
         #[inline(always)]
-        fn bit_if(_: Bmi2, tags: __m128i, bits: __m128i, bit: __m128i) -> __m128i {
+        fn bit_if(_: Avx2Bmi2, tags: __m128i, bits: __m128i, bit: __m128i) -> __m128i {
             // SAFETY: as above.
             unsafe {
                 let tags = _mm_and_si128(tags, bits);
@@ -259,7 +263,7 @@ mod vector {
 
         /// Shifts the bits of each lane down by one, except those that `below` has.
         #[inline(always)]
-        fn shift_down(_: Bmi2, vector: __m128i, below: __m128i) -> __m128i {
+        fn shift_down(_: Avx2Bmi2, vector: __m128i, below: __m128i) -> __m128i {
             // SAFETY: as above.
             unsafe {
                 let moved = match Self::LANE {
@@ -272,8 +276,8 @@ mod vector {
     }
 
     #[inline(always)]
-    fn shuffle(_: Bmi2, vector: __m128i, indices: [u8; VECTOR]) -> __m128i {
-        // SAFETY: a `Bmi2` is proof that the machine has AVX2, and so SSSE3.
+    fn shuffle(_: Avx2Bmi2, vector: __m128i, indices: [u8; VECTOR]) -> __m128i {
+        // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2, and so SSSE3.
         unsafe { _mm_shuffle_epi8(vector, of_bytes(indices)) }
     }
 
@@ -298,9 +302,15 @@ mod vector {
     /// Compares the bytes of a block from `at` on with a tag, and returns the bits that differ. All bits
     /// of a byte are expected to equal one bit of the tag: that in `bits`.
     #[inline(always)]
-    fn differences(_: Bmi2, block: &[u8; BLOCK], at: usize, tag: u8, bits: [u8; VECTOR]) -> u128 {
+    fn differences(
+        _: Avx2Bmi2,
+        block: &[u8; BLOCK],
+        at: usize,
+        tag: u8,
+        bits: [u8; VECTOR],
+    ) -> u128 {
         let (found, bits) = (load(block, at), of_bytes(bits));
-        // SAFETY: a `Bmi2` is proof that the machine has AVX2; a vector is 16 bytes.
+        // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2; a vector is 16 bytes.
         unsafe {
             let tags = _mm_set1_epi8(tag.cast_signed());
             let expected = _mm_cmpeq_epi8(_mm_and_si128(tags, bits), bits);
@@ -308,7 +318,7 @@ mod vector {
         }
     }
 
-    impl Planes for Bmi2 {
+    impl Planes for Avx2Bmi2 {
         #[inline(always)]
         fn equal_tags<const TAG_BITS: usize, const BYTES: usize>(
             self,

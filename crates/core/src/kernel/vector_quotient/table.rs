@@ -10,7 +10,7 @@ use crate::kernel::select::Portable;
 use crate::store::{CacheLine, line_as_bytes, line_as_bytes_mut};
 
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::select::Bmi2;
+use crate::kernel::select::Avx2Bmi2;
 
 /// Tags whose other blocks are prefetched together when a tag must move.
 const CANDIDATES: u32 = 4;
@@ -20,7 +20,7 @@ const CANDIDATES: u32 = 4;
 pub(crate) struct PairTable {
     params: PairParams,
     #[cfg(target_arch = "x86_64")]
-    bmi2: Option<Bmi2>,
+    bmi2: Option<Avx2Bmi2>,
 }
 
 /// Evaluates an expression with the operations for the shape of a table.
@@ -60,7 +60,7 @@ macro_rules! dispatch {
     ($table:expr, $function:ident($($argument:expr),*)) => {{
         #[cfg(target_arch = "x86_64")]
         if let Some(select) = $table.bmi2 {
-            // SAFETY: a `Bmi2` is proof that the machine has the instructions.
+            // SAFETY: a `Avx2Bmi2` is proof that the machine has the instructions.
             return with_shape!($table.params, Ops => unsafe {
                 bmi2::$function::<Ops>(select, $table.params, $($argument),*)
             });
@@ -77,7 +77,7 @@ impl PairTable {
         Self {
             params,
             #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Bmi2::new() },
+            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Avx2Bmi2::new() },
         }
     }
 
@@ -389,17 +389,17 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 }
 
-/// The operations, compiled with the instructions of [`Bmi2`].
+/// The operations, compiled with the instructions of [`Avx2Bmi2`].
 #[cfg(target_arch = "x86_64")]
 mod bmi2 {
-    use super::{Bmi2, CacheLine, PairParams, TableOps};
+    use super::{Avx2Bmi2, CacheLine, PairParams, TableOps};
 
     /// Defines a function that calls the operation of the same name.
     macro_rules! compiled {
         ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
             #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
             pub(super) fn $name<Ops: TableOps>(
-                select: Bmi2,
+                select: Avx2Bmi2,
                 params: PairParams,
                 $($argument: $type),*
             ) $(-> $result)? {
