@@ -82,7 +82,9 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     /// Returns how many inserts were new.
     ///
     /// After a union or intersection it is an estimate of the number of distinct keys, always
-    /// finite, with the standard errors of [`Filter::compare`](crate::Filter::compare).
+    /// finite, with the standard errors of [`Filter::compare`](crate::Filter::compare). So it is
+    /// after inserts that do not count
+    /// ([`insert_uncounted`](crate::Filter::insert_uncounted)); it then reads the whole filter.
     fn inserted(&self) -> u64 {
         self.info().inserted
     }

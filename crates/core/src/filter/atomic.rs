@@ -142,7 +142,8 @@ impl Builder<BlockedLayout> {
 impl From<BloomFilter> for AtomicBloomFilter {
     /// Converts the filter with its keys, in the same memory.
     fn from(filter: BloomFilter) -> Self {
-        let Filter { layout, hash, info, store, kernel } = filter;
+        let info = filter.current_info();
+        let Filter { layout, hash, store, kernel, .. } = filter;
         let stripes = Stripes::new(layout.blocks());
         Self { layout, hash, info, store: store.into(), stripes, kernel }
     }

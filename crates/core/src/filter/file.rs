@@ -16,12 +16,12 @@ use crate::store::{CacheLine, Store};
 
 impl<L: Layout, S: Store> Save for Filter<L, S> {
     fn info(&self) -> FilterInfo {
-        self.info
+        self.current_info()
     }
 
     fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let Fields { probes, lanes, extent } = self.layout.fields();
-        let header = Header::new(L::KIND, extent, self.hash, self.info);
+        let header = Header::new(L::KIND, extent, self.hash, self.current_info());
         (Header { probes, lanes, ..header }, vec![Cow::Borrowed(self.store.lines())])
     }
 }

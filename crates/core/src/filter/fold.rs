@@ -48,7 +48,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
         } else {
             self.info.capacity
         };
-        let info = FilterInfo { capacity, ..self.info };
+        let info = FilterInfo { capacity, ..self.current_info() };
         let mut folded = Filter::empty(layout, self.hash, info)?;
         let lines = self.store.lines();
         for (at, line) in folded.store.lines_mut().iter_mut().enumerate() {

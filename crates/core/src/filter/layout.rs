@@ -57,6 +57,23 @@ pub(crate) mod sealed {
         fn insert(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool;
         fn contains(&self, kernel: KernelHandle, lines: &[CacheLine], hash: u64) -> bool;
 
+        /// [`insert`](Self::insert) without a result.
+        fn set(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
+            self.insert(kernel, lines, hash);
+        }
+
+        /// Inserts up to [`SET_MAX`](super::SET_MAX) hashes without results.
+        fn set_batch(
+            &self,
+            kernel: KernelHandle,
+            lines: &mut [CacheLine],
+            hashes: impl HashSource,
+        ) {
+            let mut new = [0; super::SET_MAX / 64];
+            let new = &mut new[..hashes.words().len().div_ceil(64)];
+            self.insert_batch(kernel, lines, hashes, new);
+        }
+
         /// Prefetches the lines of a hash, if they are few.
         fn prefetch(&self, lines: &[CacheLine], hash: u64) {
             let _ = (lines, hash);
@@ -100,6 +117,9 @@ pub(crate) mod sealed {
 
 use sealed::{Fields, LayoutImpl};
 
+/// The largest number of hashes in a call of [`LayoutImpl::set_batch`].
+pub(super) const SET_MAX: usize = 1 << 14;
+
 /// Evaluates an expression with the block parameters for a layout's number of lanes.
 macro_rules! kernel {
     ($layout:expr, |$params:ident| $call:expr) => {
@@ -132,6 +152,11 @@ impl BlockedLayout {
     #[inline(never)]
     fn insert_by_call(self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
         kernel!(self, |params| kernel.insert(params, lines, hash))
+    }
+
+    #[inline(never)]
+    fn set_by_call(self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
+        kernel!(self, |params| kernel.set(params, lines, hash));
     }
 
     #[inline(never)]
@@ -204,6 +229,13 @@ impl LayoutImpl for BlockedLayout {
     }
 
     #[inline]
+    fn set(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
+        if !(self.lanes() == 8 && kernel.set_inline(self.line_params(), lines, hash)) {
+            self.set_by_call(kernel, lines, hash);
+        }
+    }
+
+    #[inline]
     fn contains(&self, kernel: KernelHandle, lines: &[CacheLine], hash: u64) -> bool {
         if self.lanes() == 8
             && let Some(found) = kernel.contains_inline(self.line_params(), lines, hash)
@@ -228,6 +260,17 @@ impl LayoutImpl for BlockedLayout {
         kernel!(self, |params| {
             kernel.insert_batch(BlockRange::new(params, lines, 0), hashes, new);
         });
+    }
+
+    fn set_batch(&self, kernel: KernelHandle, lines: &mut [CacheLine], hashes: impl HashSource) {
+        let set = kernel!(self, |params| {
+            kernel.set_small(BlockRange::new(params, &mut *lines, 0), hashes)
+        });
+        if !set {
+            let mut new = [0; SET_MAX / 64];
+            let new = &mut new[..hashes.words().len().div_ceil(64)];
+            self.insert_batch(kernel, lines, hashes, new);
+        }
     }
 
     fn contains_batch(

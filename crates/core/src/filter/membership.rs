@@ -55,6 +55,14 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
         self.store.memory_usage() + size_of::<Self>() as u64
     }
 
+    fn capacity(&self) -> u64 {
+        self.info.capacity
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.info.target_fpr
+    }
+
     /// See [`math::cardinality`].
     fn estimated_len(&self) -> f64 {
         cardinality(&self.layout, self.store.lines())

@@ -20,6 +20,7 @@ mod membership;
 #[cfg(feature = "std")]
 pub(crate) mod parallel;
 pub(crate) mod typed;
+mod uncounted;
 
 use crate::batch::for_each_chunk;
 use crate::byte_size::ByteSize;
@@ -79,6 +80,9 @@ pub struct Filter<L: Layout, S = Owned> {
     info: FilterInfo,
     store: S,
     kernel: KernelHandle,
+    /// False after inserts that did not count new keys: `info.inserted` is then to be replaced by an
+    /// estimate from the bits.
+    counted: bool,
 }
 
 // ---- Constructors -------------------------------------------------------------------------------
@@ -130,7 +134,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// Creates a filter of existing lines, which must be those of the layout.
     pub(crate) fn from_parts(layout: L, hash: HashSpec, info: FilterInfo, store: S) -> Self {
         debug_assert_eq!(store.lines().len() as u64, layout.lines());
-        Self { layout, hash, info, store, kernel: Kernel::selected() }
+        Self { layout, hash, info, store, kernel: Kernel::selected(), counted: true }
     }
 
     /// Returns true if the key may have been inserted, false if it certainly was not.
@@ -202,7 +206,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// If memory allocation fails.
     pub fn try_clone(&self) -> Result<Filter<L>> {
         let store = Owned::from_lines(self.store.lines())?;
-        Ok(Filter::from_parts(self.layout, self.hash, self.info, store))
+        Ok(Filter::from_parts(self.layout, self.hash, self.current_info(), store))
     }
 }
 
@@ -296,7 +300,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
             ones += ours.count_ones();
         }
         let keys = cardinality_of(&self.layout, ones);
-        self.info.inserted = whole_cardinality(&self.layout, keys);
+        self.set_inserted(whole_cardinality(&self.layout, keys));
         Ok(())
     }
 
@@ -326,14 +330,14 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
         } else {
             cardinality_of(&self.layout, common)
         };
-        self.info.inserted = whole_cardinality(&self.layout, keys);
+        self.set_inserted(whole_cardinality(&self.layout, keys));
         Ok(())
     }
 
     /// Removes all keys.
     pub fn clear(&mut self) {
         self.store.lines_mut().fill(CacheLine::ZERO);
-        self.info.inserted = 0;
+        self.set_inserted(0);
     }
 
     /// Sets the capacity to 0 (no plan); size and target rate are unchanged.

@@ -73,6 +73,20 @@ pub(super) fn one_by_one(hashes: impl HashSource) -> impl Iterator<Item = u64> {
     })
 }
 
+/// Processes all hashes in turn, without prefetching and without results.
+#[inline(always)]
+pub(super) fn for_each_hash(hashes: impl HashSource, mut process: impl FnMut(u64)) {
+    let (whole, rest) = hashes.words().as_chunks::<GROUP>();
+    let mut hashed = [0; GROUP];
+    for group in whole {
+        hashes.hash_group(group, &mut hashed);
+        hashed.iter().for_each(|&hash| process(hash));
+    }
+    let group = core::array::from_fn(|at| *rest.get(at).unwrap_or(&0));
+    hashes.hash_group(&group, &mut hashed);
+    hashed.iter().take(rest.len()).for_each(|&hash| process(hash));
+}
+
 /// Processes hashes in turn, in groups and without prefetching, and writes one result bit per hash to
 /// `results`, 64 per word. For filters that fit a cache: out-of-order execution hides its latency.
 ///

@@ -19,7 +19,8 @@
 use core::ops::{Deref, DerefMut, Range};
 
 use super::batch::{
-    GROUP, HashSource, PREFETCH_FROM, PreparedGroup, batch, in_groups, join, test_each,
+    GROUP, HashSource, PREFETCH_FROM, PreparedGroup, batch, for_each_hash, in_groups, join,
+    test_each,
 };
 use super::primitives::{prefetch, scale};
 use crate::store::CacheLine;
@@ -62,11 +63,19 @@ impl<const LANES: usize> KeyProbes<LANES> {
 
 /// For each number of probes and each start, a 1 for every lane of the key. Aligned, so that no
 /// vector crosses a cache line.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+))]
 #[repr(align(64))]
 pub(super) struct LaneMasks<const LANES: usize>([[[u64; LANES]; LANES]; 17]);
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+))]
 impl<const LANES: usize> LaneMasks<LANES> {
     /// Returns the mask of a key that starts at lane `start` modulo the number of lanes.
     #[inline(always)]
@@ -85,7 +94,11 @@ impl<const LANES: usize> BlockParams<LANES> {
     /// Cache lines of a block.
     pub(super) const LINES: usize = LANES / 8;
 
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        all(target_arch = "wasm32", target_feature = "simd128")
+    ))]
     pub(super) const LANE_MASKS: &LaneMasks<LANES> = &{
         let mut masks = [[[0; LANES]; LANES]; 17];
         let mut at = 0;
@@ -96,6 +109,12 @@ impl<const LANES: usize> BlockParams<LANES> {
         }
         LaneMasks(masks)
     };
+
+    /// Whether a key sets a bit in every lane.
+    #[inline(always)]
+    pub(super) fn has_all_lanes(&self) -> bool {
+        self.probes as usize == LANES
+    }
 
     /// Returns the index of a hash's block.
     pub(crate) fn block(&self, hash: u64) -> u64 {
@@ -137,7 +156,7 @@ impl<const LANES: usize> BlockParams<LANES> {
     /// Sets the bits of a hash in its block. Returns whether any of them was clear.
     #[inline]
     pub(super) fn insert(&self, block: &mut [CacheLine], hash: u64) -> bool {
-        if self.probes as usize == LANES {
+        if self.has_all_lanes() {
             self.insert_lanes::<true>(block, hash)
         } else {
             self.insert_lanes::<false>(block, hash)
@@ -147,7 +166,7 @@ impl<const LANES: usize> BlockParams<LANES> {
     /// Returns whether all bits of a hash are set in its block.
     #[inline]
     pub(super) fn contains(&self, block: &[CacheLine], hash: u64) -> bool {
-        if self.probes as usize == LANES {
+        if self.has_all_lanes() {
             self.contains_lanes::<true>(block, hash)
         } else {
             self.contains_lanes::<false>(block, hash)
@@ -290,6 +309,15 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
         let at = self.first_line(hash);
         // SAFETY: as in `block`.
         unsafe { self.lines.get_unchecked_mut(at..at + BlockParams::<LANES>::LINES) }
+    }
+
+    /// Sets the bits of many hashes with `set`, for a filter that fits a cache.
+    #[inline(always)]
+    pub(super) fn set_small(mut self, hashes: impl HashSource, set: impl Fn(&mut [CacheLine], u64))
+    where
+        L: DerefMut,
+    {
+        for_each_hash(hashes, |hash| set(self.block_mut(hash), hash));
     }
 
     /// Looks up many hashes with `contains`.

@@ -8,6 +8,8 @@ use core::sync::atomic::{AtomicU8, Ordering};
 pub enum Kernel {
     /// Runs on every processor; the reference implementation.
     Portable = 1,
+    /// A quarter of a cache line per vector: SSE2, or the SIMD of WebAssembly.
+    Simd128,
     /// Half a cache line per vector.
     Avx2,
     /// A cache line per vector.
@@ -18,13 +20,15 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels; of those available on one machine, the fastest is last.
-    pub const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Neon];
+    pub const ALL: [Self; 5] =
+        [Self::Portable, Self::Simd128, Self::Avx2, Self::Avx512, Self::Neon];
 
     /// The name of the kernel, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            Self::Simd128 => "simd128",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
             Self::Neon => "neon",
@@ -42,6 +46,10 @@ impl Kernel {
     pub fn is_available(self) -> bool {
         match self {
             Self::Portable => true,
+            Self::Simd128 => {
+                cfg!(target_arch = "x86_64")
+                    || cfg!(all(target_arch = "wasm32", target_feature = "simd128"))
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => cpu_has!("avx2"),
             #[cfg(target_arch = "x86_64")]
@@ -59,6 +67,11 @@ impl Kernel {
             #[cfg(not(target_arch = "aarch64"))]
             Self::Neon => false,
         }
+    }
+
+    /// Whether the kernel uses only instructions that the compiler may use anywhere.
+    pub(super) fn is_baseline(self) -> bool {
+        matches!(self, Self::Portable | Self::Simd128)
     }
 
     /// Returns the kernel of new filters in this process.
@@ -81,6 +94,7 @@ impl Kernel {
             AVX512 => KernelHandle(Self::Avx512),
             AVX2 => KernelHandle(Self::Avx2),
             NEON => KernelHandle(Self::Neon),
+            SIMD128 => KernelHandle(Self::Simd128),
             PORTABLE => KernelHandle(Self::Portable),
             _ => Self::select(),
         }
@@ -113,6 +127,7 @@ impl Kernel {
 /// The selected [`Kernel`] as a number; 0 before the first selection.
 static SELECTED: AtomicU8 = AtomicU8::new(0);
 const PORTABLE: u8 = Kernel::Portable as u8;
+const SIMD128: u8 = Kernel::Simd128 as u8;
 const AVX2: u8 = Kernel::Avx2 as u8;
 const AVX512: u8 = Kernel::Avx512 as u8;
 const NEON: u8 = Kernel::Neon as u8;

@@ -52,6 +52,8 @@ pub(crate) mod ribbon;
 mod select;
 #[cfg(feature = "std")]
 pub(crate) mod shared;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128")))]
+mod simd128;
 #[cfg(test)]
 mod tests;
 pub(crate) mod vector_quotient;

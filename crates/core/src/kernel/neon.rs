@@ -52,6 +52,20 @@ pub(super) fn insert_batch<const LANES: usize>(
     }
 }
 
+/// Same as [`BlockRange::set_small`].
+#[target_feature(enable = "neon")]
+pub(super) fn set_small<const LANES: usize>(
+    blocks: BlockRange<LANES, &mut [CacheLine]>,
+    hashes: impl HashSource,
+) {
+    let prober = BlockProber::<LANES>::new(blocks.params.probes);
+    if prober.all_lanes() {
+        blocks.set_small(hashes, |block, hash| _ = prober.insert::<true>(block, hash));
+    } else {
+        blocks.set_small(hashes, |block, hash| _ = prober.insert::<false>(block, hash));
+    }
+}
+
 /// Same as [`BlockRange::contains_batch`].
 #[target_feature(enable = "neon")]
 pub(super) fn contains_batch<const LANES: usize>(

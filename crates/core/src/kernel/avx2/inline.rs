@@ -4,10 +4,17 @@
 //! that are compiled for any processor, and the call takes as long as everything else. `vzeroupper` is
 //! part of the assembly, because callers may use SSE instructions, and so all vector registers are
 //! clobbered.
+//!
+//! In callers that are compiled for AVX2, the code of batches is inlined instead: compilers keep its
+//! constants in registers.
 
 use core::arch::asm;
+use core::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::{BlockParams, CacheLine, MIX_HIGH, MIX_LOW};
+use super::{BlockParams, BlockProber, CacheLine, MIX_HIGH, MIX_LOW};
+
+/// Whether callers are compiled for AVX2.
+const STATIC: bool = cfg!(target_feature = "avx2");
 
 /// The offsets of the fields of the lanes, and the mask of a field.
 #[repr(align(64))]
@@ -39,6 +46,37 @@ impl<const LANES: usize> AsmProbes<LANES> {
     }
 }
 
+/// Assembly for a line of a key: its fields are in `ymm0` and `ymm1` before the given instructions.
+macro_rules! line_asm {
+    (
+        $key:expr, $lines:expr, $at:expr, $line:expr,
+        [$($instruction:literal),*] $(, $operand:ident = $class:ident($reg:ident) $value:expr)*
+        ; $($option:ident),*
+    ) => {
+        asm!(
+            "vmovq xmm0, {fields}",
+            "vpbroadcastq ymm0, xmm0",
+            "vpsrlvq ymm1, ymm0, ymmword ptr [{shifts} + 32]",
+            "vpsrlvq ymm0, ymm0, ymmword ptr [{shifts}]",
+            "vpand ymm1, ymm1, ymmword ptr [{shifts} + 64]",
+            "vpand ymm0, ymm0, ymmword ptr [{shifts} + 64]",
+            $($instruction,)*
+            "vzeroupper",
+            fields = in(reg) $key.fields[$line],
+            shifts = in(reg) &FIELDS,
+            masks = in(reg) $key.masks.wrapping_add(8 * $line),
+            lines = in(reg) $lines,
+            at = in(reg) ($at + $line) * CacheLine::BYTES,
+            $($operand = $class($reg) $value,)*
+            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
+            out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
+            out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
+            out("ymm15") _,
+            options($($option),*),
+        )
+    };
+}
+
 /// Sets the bits of a hash in its block. Returns whether any of them was clear.
 ///
 /// # Safety
@@ -51,51 +89,98 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
     at: usize,
     hash: u64,
 ) -> bool {
+    if STATIC {
+        let prober = BlockProber::<LANES>::new(probes);
+        // SAFETY: the caller guarantees the block and the instructions.
+        return unsafe {
+            let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
+            if prober.all_lanes() {
+                prober.insert::<true>(block, hash)
+            } else {
+                prober.insert::<false>(block, hash)
+            }
+        };
+    }
     let key = AsmProbes::<LANES>::new(probes, hash);
     let mut clear = 0;
     for line in 0..BlockParams::<LANES>::LINES {
-        let clear_here: u8;
+        let clear_here: u64;
         // SAFETY: reads the shifts and the mask of a line; reads and writes a line of the block. The
-        // caller guarantees the block and the instructions.
+        // caller guarantees the block and the instructions. `setnz` makes the result 0 or 1.
         unsafe {
-            asm!(
-                "vmovq xmm0, {fields}",
-                "vpbroadcastq ymm0, xmm0",
-                "vpsrlvq ymm1, ymm0, ymmword ptr [{shifts}]",
-                "vpsrlvq ymm0, ymm0, ymmword ptr [{shifts} + 32]",
-                "vpand ymm1, ymm1, ymmword ptr [{shifts} + 64]",
-                "vpand ymm0, ymm0, ymmword ptr [{shifts} + 64]",
-                "vmovdqa ymm2, ymmword ptr [{masks}]",
-                "vmovdqa ymm3, ymmword ptr [{masks} + 32]",
-                "vpsllvq ymm1, ymm2, ymm1",
-                "vpsllvq ymm0, ymm3, ymm0",
-                "vmovdqa ymm2, ymmword ptr [{line}]",
-                "vmovdqa ymm3, ymmword ptr [{line} + 32]",
-                "vpandn ymm4, ymm2, ymm1",
-                "vpandn ymm5, ymm3, ymm0",
-                "vpor ymm2, ymm2, ymm1",
-                "vpor ymm3, ymm3, ymm0",
-                "vmovdqa ymmword ptr [{line}], ymm2",
-                "vmovdqa ymmword ptr [{line} + 32], ymm3",
-                "vpor ymm4, ymm4, ymm5",
-                "vptest ymm4, ymm4",
-                "setnz {clear}",
-                "vzeroupper",
-                fields = in(reg) key.fields[line],
-                shifts = in(reg) &FIELDS,
-                masks = in(reg) key.masks.wrapping_add(8 * line),
-                line = in(reg) lines.wrapping_add(at + line),
-                clear = lateout(reg_byte) clear_here,
-                out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
-                out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
-                out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
-                out("ymm15") _,
-                options(nostack),
+            line_asm!(
+                key, lines, at, line,
+                [
+                    "vmovdqa ymm2, ymmword ptr [{masks}]",
+                    "vmovdqa ymm3, ymmword ptr [{masks} + 32]",
+                    "vpsllvq ymm0, ymm2, ymm0",
+                    "vpsllvq ymm1, ymm3, ymm1",
+                    "vmovdqa ymm2, ymmword ptr [{lines} + {at}]",
+                    "vmovdqa ymm3, ymmword ptr [{lines} + {at} + 32]",
+                    "vpandn ymm4, ymm2, ymm0",
+                    "vpandn ymm5, ymm3, ymm1",
+                    "vpor ymm0, ymm2, ymm0",
+                    "vpor ymm1, ymm3, ymm1",
+                    "vmovdqa ymmword ptr [{lines} + {at}], ymm0",
+                    "vmovdqa ymmword ptr [{lines} + {at} + 32], ymm1",
+                    "vpor ymm4, ymm4, ymm5",
+                    "xor {clear:e}, {clear:e}",
+                    "vptest ymm4, ymm4",
+                    "setnz {clear:l}"
+                ],
+                clear = out(reg) clear_here;
+                nostack
             );
+            core::hint::assert_unchecked(clear_here < 2);
         }
         clear |= clear_here;
     }
     clear != 0
+}
+
+/// Sets the bits of a hash in its block.
+///
+/// # Safety
+/// As [`insert`].
+#[inline(always)]
+pub(in super::super) unsafe fn set<const LANES: usize>(
+    probes: u32,
+    lines: *mut CacheLine,
+    at: usize,
+    hash: u64,
+) {
+    if STATIC {
+        let prober = BlockProber::<LANES>::new(probes);
+        // SAFETY: the caller guarantees the block and the instructions.
+        return unsafe {
+            let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
+            if prober.all_lanes() {
+                prober.set::<true>(block, hash);
+            } else {
+                prober.set::<false>(block, hash);
+            }
+        };
+    }
+    let key = AsmProbes::<LANES>::new(probes, hash);
+    for line in 0..BlockParams::<LANES>::LINES {
+        // SAFETY: as in `insert`.
+        unsafe {
+            line_asm!(
+                key, lines, at, line,
+                [
+                    "vmovdqa ymm2, ymmword ptr [{masks}]",
+                    "vmovdqa ymm3, ymmword ptr [{masks} + 32]",
+                    "vpsllvq ymm0, ymm2, ymm0",
+                    "vpsllvq ymm1, ymm3, ymm1",
+                    "vpor ymm0, ymm0, ymmword ptr [{lines} + {at}]",
+                    "vpor ymm1, ymm1, ymmword ptr [{lines} + {at} + 32]",
+                    "vmovdqa ymmword ptr [{lines} + {at}], ymm0",
+                    "vmovdqa ymmword ptr [{lines} + {at} + 32], ymm1"
+                ];
+                nostack, preserves_flags
+            );
+        }
+    }
 }
 
 /// Returns whether all bits of a hash are set in its block.
@@ -109,42 +194,42 @@ pub(in super::super) unsafe fn contains<const LANES: usize>(
     at: usize,
     hash: u64,
 ) -> bool {
+    if STATIC {
+        let prober = BlockProber::<LANES>::new(probes);
+        // SAFETY: the caller guarantees the block and the instructions.
+        return unsafe {
+            let block = from_raw_parts(lines.add(at), BlockParams::<LANES>::LINES);
+            if prober.all_lanes() {
+                prober.contains::<true>(block, hash)
+            } else {
+                prober.contains::<false>(block, hash)
+            }
+        };
+    }
     let key = AsmProbes::<LANES>::new(probes, hash);
     let mut clear = 0;
     for line in 0..BlockParams::<LANES>::LINES {
-        let clear_here: u8;
+        let clear_here: u64;
         // SAFETY: as in `insert`, without writes.
         unsafe {
-            asm!(
-                "vmovq xmm0, {fields}",
-                "vpbroadcastq ymm0, xmm0",
-                "vpsrlvq ymm1, ymm0, ymmword ptr [{shifts}]",
-                "vpsrlvq ymm0, ymm0, ymmword ptr [{shifts} + 32]",
-                "vpand ymm1, ymm1, ymmword ptr [{shifts} + 64]",
-                "vpand ymm0, ymm0, ymmword ptr [{shifts} + 64]",
-                "vmovdqa ymm2, ymmword ptr [{masks}]",
-                "vmovdqa ymm3, ymmword ptr [{masks} + 32]",
-                "vpsllvq ymm1, ymm2, ymm1",
-                "vpsllvq ymm0, ymm3, ymm0",
-                "vmovdqa ymm2, ymmword ptr [{line}]",
-                "vmovdqa ymm3, ymmword ptr [{line} + 32]",
-                "vpandn ymm1, ymm2, ymm1",
-                "vpandn ymm0, ymm3, ymm0",
-                "vpor ymm0, ymm0, ymm1",
-                "vptest ymm0, ymm0",
-                "setnz {clear}",
-                "vzeroupper",
-                fields = in(reg) key.fields[line],
-                shifts = in(reg) &FIELDS,
-                masks = in(reg) key.masks.wrapping_add(8 * line),
-                line = in(reg) lines.wrapping_add(at + line),
-                clear = lateout(reg_byte) clear_here,
-                out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
-                out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
-                out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
-                out("ymm15") _,
-                options(nostack, readonly),
+            line_asm!(
+                key, lines, at, line,
+                [
+                    "vmovdqa ymm2, ymmword ptr [{lines} + {at}]",
+                    "vmovdqa ymm3, ymmword ptr [{lines} + {at} + 32]",
+                    "vpsrlvq ymm0, ymm2, ymm0",
+                    "vpsrlvq ymm1, ymm3, ymm1",
+                    "vpandn ymm0, ymm0, ymmword ptr [{masks}]",
+                    "vpandn ymm1, ymm1, ymmword ptr [{masks} + 32]",
+                    "vpor ymm0, ymm0, ymm1",
+                    "xor {clear:e}, {clear:e}",
+                    "vptest ymm0, ymm0",
+                    "setnz {clear:l}"
+                ],
+                clear = out(reg) clear_here;
+                nostack, readonly
             );
+            core::hint::assert_unchecked(clear_here < 2);
         }
         clear |= clear_here;
     }

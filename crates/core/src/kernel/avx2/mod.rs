@@ -38,6 +38,20 @@ pub(super) fn insert_batch<const LANES: usize>(
     }
 }
 
+/// Same as [`BlockRange::set_small`].
+#[target_feature(enable = "avx2")]
+pub(super) fn set_small<const LANES: usize>(
+    blocks: BlockRange<LANES, &mut [CacheLine]>,
+    hashes: impl HashSource,
+) {
+    let prober = BlockProber::<LANES>::new(blocks.params.probes);
+    if prober.all_lanes() {
+        blocks.set_small(hashes, |block, hash| prober.set::<true>(block, hash));
+    } else {
+        blocks.set_small(hashes, |block, hash| prober.set::<false>(block, hash));
+    }
+}
+
 /// Same as [`BlockRange::contains_batch`].
 #[target_feature(enable = "avx2")]
 pub(super) fn contains_batch<const LANES: usize>(
@@ -148,12 +162,26 @@ impl<const LANES: usize> BlockProber<LANES> {
 
     #[inline]
     #[target_feature(enable = "avx2")]
+    fn set<const ALL: bool>(&self, block: &mut [CacheLine], hash: u64) {
+        for (at, line) in block.iter_mut().enumerate() {
+            for (half, words) in halves_mut(line).iter_mut().enumerate() {
+                *words = _mm256_or_si256(*words, self.bits::<ALL>(2 * at + half, hash));
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
     fn contains<const ALL: bool>(&self, block: &[CacheLine], hash: u64) -> bool {
+        // The words are shifted, not the ones: that saves an instruction. Only the lowest bit of a
+        // lane counts.
         let mut clear = _mm256_setzero_si256();
         for (at, line) in block.iter().enumerate() {
             for (half, &words) in halves(line).iter().enumerate() {
-                let bits = self.bits::<ALL>(2 * at + half, hash);
-                clear = _mm256_or_si256(clear, _mm256_andnot_si256(words, bits));
+                let half = 2 * at + half;
+                let words = _mm256_srlv_epi64(words, fields(half, hash));
+                let ones = self.ones::<ALL>(half, hash);
+                clear = _mm256_or_si256(clear, _mm256_andnot_si256(words, ones));
             }
         }
         _mm256_testz_si256(clear, clear) == 1
@@ -163,20 +191,32 @@ impl<const LANES: usize> BlockProber<LANES> {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn bits<const ALL: bool>(&self, half: usize, hash: u64) -> __m256i {
-        let low = hash.wrapping_mul(MIX_LOW);
-        let fields = if half < 2 { low } else { hash.wrapping_mul(MIX_HIGH) };
-        let shifts = [_mm256_setr_epi64x(16, 22, 28, 34), _mm256_setr_epi64x(40, 46, 52, 58)];
-        let fields = _mm256_srlv_epi64(_mm256_set1_epi64x(fields as i64), shifts[half % 2]);
-        let ones = if ALL {
-            _mm256_set1_epi64x(1)
-        } else {
-            let masks = BlockParams::<LANES>::LANE_MASKS.get(self.probes, low >> 12);
-            let mask = &masks[4 * half..4 * half + 4];
-            // SAFETY: four words, and the load needs no alignment.
-            unsafe { _mm256_loadu_si256(mask.as_ptr().cast()) }
-        };
-        _mm256_sllv_epi64(ones, _mm256_and_si256(fields, _mm256_set1_epi64x(63)))
+        _mm256_sllv_epi64(self.ones::<ALL>(half, hash), fields(half, hash))
     }
+
+    /// Returns a 1 for each lane of a half line with a bit of the hash.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn ones<const ALL: bool>(&self, half: usize, hash: u64) -> __m256i {
+        if ALL {
+            return _mm256_set1_epi64x(1);
+        }
+        let start = hash.wrapping_mul(MIX_LOW) >> 12;
+        let masks = BlockParams::<LANES>::LANE_MASKS.get(self.probes, start);
+        let mask = &masks[4 * half..4 * half + 4];
+        // SAFETY: four words, and the load needs no alignment.
+        unsafe { _mm256_loadu_si256(mask.as_ptr().cast()) }
+    }
+}
+
+/// Returns the fields of the lanes of a half line.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fields(half: usize, hash: u64) -> __m256i {
+    let fields = hash.wrapping_mul(if half < 2 { MIX_LOW } else { MIX_HIGH });
+    let shifts = [_mm256_setr_epi64x(16, 22, 28, 34), _mm256_setr_epi64x(40, 46, 52, 58)];
+    let fields = _mm256_srlv_epi64(_mm256_set1_epi64x(fields as i64), shifts[half % 2]);
+    _mm256_and_si256(fields, _mm256_set1_epi64x(63))
 }
 
 #[inline]

@@ -7,6 +7,8 @@ use crate::store::CacheLine;
 
 #[cfg(target_arch = "aarch64")]
 use crate::kernel::neon;
+#[cfg(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128")))]
+use crate::kernel::simd128;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::{avx2, avx512};
 
@@ -42,6 +44,40 @@ impl KernelHandle {
                 })
             }
             _ => None,
+        }
+    }
+
+    /// Does the same as [`set`](Self::set) in blocks of one cache line. False if the kernel has no
+    /// inlined code for it.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    #[inline(always)]
+    pub(crate) fn set_inline(
+        self,
+        params: BlockParams<8>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        match self.kernel() {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => {
+                let at = params.first_line(hash);
+                assert!(at < lines.len());
+                // SAFETY: the machine has the instructions; the line exists and is borrowed
+                // exclusively.
+                unsafe {
+                    avx512::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash);
+                }
+                true
+            }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => {
+                let at = params.first_line(hash);
+                assert!(at < lines.len());
+                // SAFETY: as above.
+                unsafe { avx2::inline::set::<8>(params.probes, lines.as_mut_ptr(), at, hash) };
+                true
+            }
+            _ => false,
         }
     }
 
@@ -101,6 +137,11 @@ impl KernelHandle {
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => unsafe { neon::insert(params, block, hash) },
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => simd128::insert(params, block, hash),
             _ => params.insert(block, hash),
         }
     }
@@ -128,8 +169,71 @@ impl KernelHandle {
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => unsafe { neon::contains(params, block, hash) },
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => simd128::contains(params, block, hash),
             _ => params.contains(block, hash),
         }
+    }
+
+    /// Sets the bits of a hash.
+    #[inline]
+    pub(crate) fn set<const LANES: usize>(
+        self,
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) {
+        let block = &mut lines[params.line_range(hash)];
+        match self.kernel() {
+            // SAFETY: the machine has the instructions, and the block is borrowed exclusively.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe {
+                avx2::inline::set::<LANES>(params.probes, block.as_mut_ptr(), 0, hash);
+            },
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => simd128::set(params, block, hash),
+            _ => _ = self.insert(params, lines, hash),
+        }
+    }
+
+    /// Sets the bits of many hashes in a filter that fits a cache. False, and nothing is done, if the
+    /// filter is larger or the kernel has no code for it: then
+    /// [`insert_batch`](Self::insert_batch) is as fast.
+    pub(crate) fn set_small<const LANES: usize>(
+        self,
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+    ) -> bool {
+        if !blocks.is_small() {
+            return false;
+        }
+        match self.kernel() {
+            // Testing the bits takes one instruction.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512 => return false,
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::set_small(blocks, hashes) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "aarch64")]
+            Kernel::Neon => unsafe { neon::set_small(blocks, hashes) },
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => simd128::set_small(blocks, hashes),
+            _ => {
+                let params = blocks.params;
+                blocks.set_small(hashes, |block, hash| _ = params.insert(block, hash));
+            }
+        }
+        true
     }
 
     /// Sets the bits of many hashes in turn. A result is true if that hash was new, also to the
@@ -153,6 +257,11 @@ impl KernelHandle {
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => unsafe { neon::insert_batch(blocks, hashes, new) },
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => simd128::insert_batch(blocks, hashes, new),
             _ => {
                 let params = blocks.params;
                 blocks.insert_batch(hashes, new, |block, hash| params.insert(block, hash));
@@ -180,6 +289,11 @@ impl KernelHandle {
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "aarch64")]
             Kernel::Neon => unsafe { neon::contains_batch(blocks, hashes, found) },
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => simd128::contains_batch(blocks, hashes, found),
             _ => {
                 let params = blocks.params;
                 blocks.contains_batch(hashes, found, |block, hash| params.contains(block, hash));

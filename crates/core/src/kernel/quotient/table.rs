@@ -5,7 +5,7 @@ use super::fill::Filler;
 use super::fingerprints::Fingerprints;
 use super::params::{HEADER_BYTES, SLOTS, TableParams};
 use super::update::InsertOutcome;
-use crate::kernel::cpu::{Kernel, KernelHandle};
+use crate::kernel::cpu::KernelHandle;
 use crate::kernel::primitives::{prefetch, scale};
 use crate::kernel::select::{Portable, Select};
 use crate::store::{CacheLine, lines_as_bytes, lines_as_bytes_mut};
@@ -64,7 +64,7 @@ impl Table {
             params,
             range,
             #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Avx2Bmi2::new() },
+            bmi2: if kernel.kernel().is_baseline() { None } else { Avx2Bmi2::new() },
         }
     }
 

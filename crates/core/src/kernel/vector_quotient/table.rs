@@ -4,7 +4,7 @@ use super::batch;
 use super::block::{BLOCK, BlockOps};
 use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
-use crate::kernel::cpu::{Kernel, KernelHandle};
+use crate::kernel::cpu::KernelHandle;
 use crate::kernel::primitives::prefetch;
 use crate::kernel::select::Portable;
 use crate::store::{CacheLine, line_as_bytes, line_as_bytes_mut};
@@ -77,7 +77,7 @@ impl PairTable {
         Self {
             params,
             #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Avx2Bmi2::new() },
+            bmi2: if kernel.kernel().is_baseline() { None } else { Avx2Bmi2::new() },
         }
     }
 
