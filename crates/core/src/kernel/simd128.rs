@@ -33,7 +33,7 @@ static BITS: [u64; 64] = {
 };
 
 /// Same as [`BlockParams::insert`].
-#[inline]
+#[inline(never)]
 pub(super) fn insert<const LANES: usize>(
     params: BlockParams<LANES>,
     block: &mut [CacheLine],
@@ -46,8 +46,8 @@ pub(super) fn insert<const LANES: usize>(
     }
 }
 
-/// Same as [`BlockParams::set`].
-#[inline]
+/// Same as [`BlockParams::insert`] without a result.
+#[inline(never)]
 pub(super) fn set<const LANES: usize>(
     params: BlockParams<LANES>,
     block: &mut [CacheLine],
@@ -61,7 +61,7 @@ pub(super) fn set<const LANES: usize>(
 }
 
 /// Same as [`BlockParams::contains`].
-#[inline]
+#[inline(never)]
 pub(super) fn contains<const LANES: usize>(
     params: BlockParams<LANES>,
     block: &[CacheLine],
@@ -134,7 +134,7 @@ fn insert_lanes<const LANES: usize, const ALL: bool>(
     hash: u64,
 ) -> bool {
     let mut clear = splat(0);
-    for (at, line) in block.iter_mut().enumerate() {
+    for (at, line) in block.iter_mut().enumerate().take(BlockParams::<LANES>::LINES) {
         for (quarter, words_at) in quarters_mut(line).iter_mut().enumerate() {
             let (bits, words) = (bits::<LANES, ALL>(probes, 4 * at + quarter, hash), *words_at);
             clear = or(clear, and_not(bits, words));
@@ -146,7 +146,7 @@ fn insert_lanes<const LANES: usize, const ALL: bool>(
 
 #[inline(always)]
 fn set_lanes<const LANES: usize, const ALL: bool>(probes: u32, block: &mut [CacheLine], hash: u64) {
-    for (at, line) in block.iter_mut().enumerate() {
+    for (at, line) in block.iter_mut().enumerate().take(BlockParams::<LANES>::LINES) {
         for (quarter, words) in quarters_mut(line).iter_mut().enumerate() {
             *words = or(*words, bits::<LANES, ALL>(probes, 4 * at + quarter, hash));
         }
@@ -160,7 +160,7 @@ fn contains_lanes<const LANES: usize, const ALL: bool>(
     hash: u64,
 ) -> bool {
     let mut clear = splat(0);
-    for (at, line) in block.iter().enumerate() {
+    for (at, line) in block.iter().enumerate().take(BlockParams::<LANES>::LINES) {
         for (quarter, &words) in quarters(line).iter().enumerate() {
             clear = or(clear, and_not(bits::<LANES, ALL>(probes, 4 * at + quarter, hash), words));
         }

@@ -65,7 +65,11 @@ fn run_batch<const LANES: usize>(
     let keys = hashes.words().len();
     let (mut found, mut new) = (vec![!0; keys.div_ceil(64)], vec![!0; keys.div_ceil(64)]);
     kernel.contains_batch(BlockRange::new(params, &*lines, 0), hashes, &mut found);
+    let mut lines_set = lines.to_vec();
     kernel.insert_batch(BlockRange::new(params, &mut *lines, 0), hashes, &mut new);
+    if kernel.set_small(BlockRange::new(params, &mut lines_set, 0), hashes) {
+        assert!(lines_set == lines, "{kernel:?}");
+    }
     let results = [&found[..], &new].concat();
     kernel.contains_batch(BlockRange::new(params, &*lines, 0), hashes, &mut found);
     assert_eq!(found, words(&vec![true; keys]), "{kernel:?}");
@@ -81,7 +85,10 @@ fn run_singly<const LANES: usize>(
 ) -> Vec<u64> {
     let contained: Vec<bool> =
         hashes.iter().map(|&hash| kernel.contains(params, lines, hash)).collect();
+    let mut lines_set = lines.to_vec();
     let new: Vec<bool> = hashes.iter().map(|&hash| kernel.insert(params, lines, hash)).collect();
+    hashes.iter().for_each(|&hash| kernel.set(params, &mut lines_set, hash));
+    assert!(lines_set == lines, "{kernel:?}");
     assert!(hashes.iter().all(|&hash| kernel.contains(params, lines, hash)), "{kernel:?}");
     [words(&contained), words(&new)].concat()
 }
@@ -228,18 +235,34 @@ fn kernels_agree_on_large_filters() {
     }
 }
 
-/// Single keys in blocks of one line are inlined with AVX-512 and AVX2.
+/// Small filters are filled without results, except with AVX-512.
+#[test]
+fn set_small_exists_for_small_filters() {
+    for (kernel, handle) in
+        Kernel::ALL.into_iter().filter_map(|kernel| Some((kernel, kernel.handle()?)))
+    {
+        for (blocks, small) in [(1, true), (PREFETCH_FROM as u64, false)] {
+            let params = BlockParams::<8> { blocks, probes: 8 };
+            let mut lines = zeroed(params);
+            let set = handle.set_small(BlockRange::new(params, &mut lines, 0), &[1][..]);
+            assert_eq!(set, small && kernel != Kernel::Avx512, "{kernel:?}");
+        }
+    }
+}
+
+/// Single keys in blocks of one line are inlined with AVX-512 and AVX2, or have a call of their own.
 #[test]
 fn inlined_code_equals_portable_code() {
     let expected = Kernel::Portable.handle().unwrap();
     for (kernel, handle) in
         Kernel::ALL.into_iter().filter_map(|kernel| Some((kernel, kernel.handle()?)))
     {
-        let inlined = matches!(kernel, Kernel::Avx512 | Kernel::Avx2);
+        let inlined = matches!(kernel, Kernel::Avx512 | Kernel::Avx2 | Kernel::Simd128);
         for (blocks, seed) in [1, 2, 77, 4096].into_iter().zip(1..) {
             for probes in 1..=8 {
                 let params = BlockParams::<8> { blocks, probes };
                 let (mut expected_lines, mut lines) = (zeroed(params), zeroed(params));
+                let mut lines_set = zeroed(params);
                 for hash in batches(seed).concat() {
                     let context =
                         format!("{kernel:?}, {blocks} blocks, k {probes}, hash {hash:#x}");
@@ -249,10 +272,12 @@ fn inlined_code_equals_portable_code() {
                     let new = expected.insert(params, &mut expected_lines, hash);
                     let results = handle.insert_inline(params, &mut lines, hash);
                     assert_eq!(results, inlined.then_some(new), "{context}");
+                    assert_eq!(handle.set_inline(params, &mut lines_set, hash), inlined);
                     let block = params.line_range(hash);
                     assert!(!inlined || lines[block.clone()] == expected_lines[block], "{context}");
                 }
                 assert!(!inlined || lines == expected_lines, "{blocks} blocks, k {probes}");
+                assert!(!inlined || lines_set == expected_lines, "{blocks} blocks, k {probes}");
             }
         }
     }

@@ -9,6 +9,7 @@ mod golden;
 mod hostile;
 mod large;
 mod parallel;
+mod uncounted;
 
 #[path = "../naive/mod.rs"]
 mod naive;

@@ -173,15 +173,11 @@ impl<const LANES: usize> BlockProber<LANES> {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn contains<const ALL: bool>(&self, block: &[CacheLine], hash: u64) -> bool {
-        // The words are shifted, not the ones: that saves an instruction. Only the lowest bit of a
-        // lane counts.
         let mut clear = _mm256_setzero_si256();
         for (at, line) in block.iter().enumerate() {
             for (half, &words) in halves(line).iter().enumerate() {
-                let half = 2 * at + half;
-                let words = _mm256_srlv_epi64(words, fields(half, hash));
-                let ones = self.ones::<ALL>(half, hash);
-                clear = _mm256_or_si256(clear, _mm256_andnot_si256(words, ones));
+                let bits = self.bits::<ALL>(2 * at + half, hash);
+                clear = _mm256_or_si256(clear, _mm256_andnot_si256(words, bits));
             }
         }
         _mm256_testz_si256(clear, clear) == 1

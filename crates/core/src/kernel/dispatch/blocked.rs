@@ -13,9 +13,12 @@ use crate::kernel::simd128;
 use crate::kernel::{avx2, avx512};
 
 impl KernelHandle {
-    /// Does the same as [`insert`](Self::insert) in blocks of one cache line. `None` if the kernel
-    /// has no inlined code for it.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    /// Does the same as [`insert`](Self::insert) in blocks of one cache line, by inlined code or the
+    /// shortest call. `None` if the kernel has neither.
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))),
+        expect(unused_variables)
+    )]
     #[inline(always)]
     pub(crate) fn insert_inline(
         self,
@@ -43,13 +46,23 @@ impl KernelHandle {
                     avx2::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash)
                 })
             }
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => {
+                Some(simd128::insert(params, &mut lines[params.line_range(hash)], hash))
+            }
             _ => None,
         }
     }
 
-    /// Does the same as [`set`](Self::set) in blocks of one cache line. False if the kernel has no
-    /// inlined code for it.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    /// Same as [`insert_inline`](Self::insert_inline) for [`set`](Self::set). False if the kernel has
+    /// neither.
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))),
+        expect(unused_variables)
+    )]
     #[inline(always)]
     pub(crate) fn set_inline(
         self,
@@ -77,13 +90,23 @@ impl KernelHandle {
                 unsafe { avx2::inline::set::<8>(params.probes, lines.as_mut_ptr(), at, hash) };
                 true
             }
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => {
+                simd128::set(params, &mut lines[params.line_range(hash)], hash);
+                true
+            }
             _ => false,
         }
     }
 
-    /// Does the same as [`contains`](Self::contains) in blocks of one cache line. `None` if the
-    /// kernel has no inlined code for it.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+    /// Same as [`insert_inline`](Self::insert_inline) for [`contains`](Self::contains).
+    #[cfg_attr(
+        not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))),
+        expect(unused_variables)
+    )]
     #[inline(always)]
     pub(crate) fn contains_inline(
         self,
@@ -109,6 +132,13 @@ impl KernelHandle {
                 Some(unsafe {
                     avx2::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash)
                 })
+            }
+            #[cfg(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            ))]
+            Kernel::Simd128 => {
+                Some(simd128::contains(params, &lines[params.line_range(hash)], hash))
             }
             _ => None,
         }
