@@ -119,17 +119,11 @@ impl HashSpec {
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         let [low, high] = self.seed_words();
-        if self.algorithm != Algorithm::Rapid {
-            return hash_by_call(self.algorithm, bytes, low, high);
+        // Inlined for the default only, whose secrets are then constants in the code.
+        if self.algorithm == Algorithm::Rapid && low == 0 {
+            return rapid(bytes, &UNSEEDED);
         }
-        let seeded;
-        let secrets = if low == 0 {
-            &UNSEEDED
-        } else {
-            seeded = RapidSecrets::seed_cpp(low);
-            &seeded
-        };
-        rapid(bytes, secrets)
+        hash_by_call(self.algorithm, bytes, low, high)
     }
 
     /// Returns the two words of a 128-bit hash, the low word first. The high word of a 64-bit hash is

@@ -139,7 +139,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
 
     /// Returns true if the key may have been inserted, false if it certainly was not.
     ///
-    /// Cost: one hash; one or two cache lines (classic: two on average for an absent key, else k).
+    /// Cost: one hash; one or two cache lines (classic: four for most absent keys, else k).
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {

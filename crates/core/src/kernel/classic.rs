@@ -8,13 +8,13 @@
 //!
 //! Bit p is bit p mod 8 of byte ⌊p/8⌋; bit 0 is the least significant.
 //!
-//! Cost: up to k cache lines per key. A query of an absent key ends after two positions on average,
-//! or four in a small filter.
+//! Cost: up to k cache lines per key. The query of an absent key reads four in most cases; in a batch
+//! and a large filter two on average.
 
 use super::batch::{
     GROUP, HashSource, PREFETCH_FROM, batch, in_groups, join, one_by_one, test_each,
 };
-use super::primitives::{prefetch, scale};
+use super::primitives::{prefetch, scale, test_and_set};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::store::{CacheLine, lines_as_words, lines_as_words_mut};
@@ -24,9 +24,9 @@ pub(crate) const STEP: u64 = 0xf135_7aea_2e62_a9c5;
 
 /// Minimum number of cache lines of a large filter, for which memory latency dominates.
 pub(super) const LARGE_FILTER: usize = PREFETCH_FROM;
-/// Bits that are tested without a branch in small filters: a test is cheaper than a mispredicted
-/// branch, and one of sixteen absent keys remains.
-const BRANCHLESS_TESTS: usize = 4;
+/// Bits that are tested before the first branch: a test is cheaper than a mispredicted branch, and
+/// one of sixteen absent keys remains. In a large filter their cache misses overlap.
+const FIRST_TESTS: usize = 4;
 /// Simultaneous lookups in large filters: enough to fill a core's line-fill buffers.
 const LOOKUPS: usize = 32;
 
@@ -85,53 +85,67 @@ fn powers<const K: usize>(params: ClassicParams) -> &'static [u64] {
     &POWERS[..if K == 0 { params.probes as usize } else { K }]
 }
 
+/// Calls a function for each power. Fewer than four are no loop: the end of a short loop can be
+/// mispredicted for every key.
+#[inline(always)]
+fn for_each(powers: &[u64], mut f: impl FnMut(u64)) {
+    let (fours, rest) = powers.as_chunks::<4>();
+    for four in fours {
+        four.iter().for_each(|&power| f(power));
+    }
+    let last = match rest {
+        [first, second, last @ ..] => {
+            f(*first);
+            f(*second);
+            last
+        }
+        last => last,
+    };
+    if let Some(&last) = last.first() {
+        f(last);
+    }
+}
+
 /// Sets the bits of a hash. Returns whether any of them was clear.
 ///
 /// # Safety
 /// The words must have all bits.
 #[inline(always)]
 unsafe fn insert<const K: usize>(words: &mut [u64], params: ClassicParams, hash: u64) -> bool {
-    let mut changed = 0;
-    for power in powers::<K>(params) {
-        let position = scale(hash.wrapping_mul(*power), params.bits);
+    let powers = powers::<K>(params);
+    let mut already_set = 0;
+    let mut set = |x| {
+        let position = scale(x, params.bits);
         // SAFETY: a position is below the number of bits.
         let word = unsafe { words.get_unchecked_mut((position / 64) as usize) };
-        let new = *word | (1u64 << (position % 64)).to_le();
-        changed |= new ^ *word;
-        *word = new;
-    }
-    changed != 0
+        test_and_set(word, position, &mut already_set);
+    };
+    for_each(powers, |power| set(hash.wrapping_mul(power)));
+    already_set != powers.len() as u64
 }
 
-/// Returns whether all bits of a hash are set, with one branch after the first
-/// [`BRANCHLESS_TESTS`] tests.
+/// Returns whether all bits of a hash are set, with one branch, after the [`FIRST_TESTS`].
 ///
 /// # Safety
 /// As of [`insert`].
 #[inline(always)]
 unsafe fn contains<const K: usize>(words: &[u64], params: ClassicParams, hash: u64) -> bool {
-    let set = |power: &u64| {
-        let position = scale(hash.wrapping_mul(*power), params.bits);
-        // SAFETY: a position is below the number of bits.
-        u64::from_le(unsafe { *words.get_unchecked((position / 64) as usize) }) >> (position % 64)
+    let all_set = |powers: &[u64]| {
+        // A sum, because compilers add a carry flag in one instruction.
+        let mut set = 0;
+        for_each(powers, |power| {
+            let position = scale(hash.wrapping_mul(power), params.bits);
+            // SAFETY: a position is below the number of bits.
+            let word = unsafe { *words.get_unchecked((position / 64) as usize) };
+            set += u64::from(u64::from_le(word) & (1 << (position % 64)) != 0);
+        });
+        set == powers.len() as u64
     };
     let powers = powers::<K>(params);
-    let (first, rest) = powers.split_at(powers.len().min(BRANCHLESS_TESTS));
-    // Only the lowest bit counts.
-    if first.iter().fold(1, |all, power| all & set(power)) & 1 == 0 {
-        return false;
+    match powers.split_first_chunk::<FIRST_TESTS>() {
+        Some((first, rest)) => all_set(first) && all_set(rest),
+        None => all_set(powers),
     }
-    rest.iter().fold(1, |all, power| all & set(power)) & 1 == 1
-}
-
-/// Same as [`contains`] for any number of probes.
-///
-/// # Safety
-/// As of [`insert`].
-#[inline(never)]
-unsafe fn contains_one(words: &[u64], params: ClassicParams, hash: u64) -> bool {
-    // SAFETY: the caller guarantees it.
-    unsafe { unrolled!(params.probes, contains(words, params, hash)) }
 }
 
 /// Inserts eight hashes in turn.
@@ -174,26 +188,18 @@ impl ClassicParams {
     /// Sets the bits of a hash. Returns whether any of them was clear.
     #[inline]
     pub(crate) fn insert(&self, lines: &mut [CacheLine], hash: u64) -> bool {
-        let mut clear = 0;
-        for position in self.positions(hash) {
-            let (line, word, bit) = locate(position);
-            let word = &mut lines[line].0[word];
-            clear |= bit & !u64::from_le(*word);
-            *word |= bit.to_le();
-        }
-        clear != 0
-    }
-
-    /// Returns whether all bits of a hash are set. Stops at the first clear bit, but in a small
-    /// filter not before [`BRANCHLESS_TESTS`] tests.
-    #[inline]
-    pub(crate) fn contains(&self, lines: &[CacheLine], hash: u64) -> bool {
-        if lines.len() >= LARGE_FILTER {
-            return self.positions(hash).all(|position| is_set(lines, position));
-        }
         self.check(lines);
         // SAFETY: the lines have all bits.
-        unsafe { contains_one(lines_as_words(lines), *self, hash) }
+        unsafe { insert::<0>(lines_as_words_mut(lines), *self, hash) }
+    }
+
+    /// Returns whether all bits of a hash are set. Always inlined: a call takes as long as a quarter of
+    /// the query of an absent key.
+    #[inline(always)]
+    pub(crate) fn contains(&self, lines: &[CacheLine], hash: u64) -> bool {
+        self.check(lines);
+        // SAFETY: the lines have all bits.
+        unsafe { contains::<0>(lines_as_words(lines), *self, hash) }
     }
 
     /// Checks that all bits exist.
@@ -204,7 +210,10 @@ impl ClassicParams {
 
     #[inline(always)]
     fn prefetch(&self, lines: &[CacheLine], hash: u64) {
-        self.positions(hash).for_each(|position| prefetch(lines, locate(position).0));
+        for_each(powers::<0>(*self), |power| {
+            let position = scale(hash.wrapping_mul(power), self.bits);
+            prefetch(lines, locate(position).0);
+        });
     }
 
     /// Sets the bits of many hashes in turn. A result is true if that hash was new, also to the

@@ -1,4 +1,4 @@
-//! Prefetching, and scaling of hashes.
+//! Prefetching, scaling of hashes, and setting of bits.
 
 /// Prefetches element `at`, if the processor has such an instruction. Any index is allowed.
 #[inline(always)]
@@ -28,4 +28,28 @@ pub(crate) fn prefetch<L>(lines: &[L], at: usize) {
 #[inline(always)]
 pub(crate) fn scale(hash: u64, range: u64) -> u64 {
     ((u128::from(hash) * u128::from(range)) >> 64) as u64
+}
+
+/// Sets bit `position` mod 64 of a little-endian word, and adds its old value to `already_set`.
+#[inline(always)]
+pub(crate) fn test_and_set(word: &mut u64, position: u64, already_set: &mut u64) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // Compilers emit one instruction that tests the bit and another one that sets it.
+    // SAFETY: changes two registers and the flags.
+    unsafe {
+        core::arch::asm!(
+            "bts {word}, {position}",
+            "adc {already_set}, 0",
+            word = inout(reg) *word,
+            position = in(reg) position,
+            already_set = inout(reg) *already_set,
+            options(pure, nomem, nostack),
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    {
+        let bit = (1u64 << (position % 64)).to_le();
+        *already_set += u64::from(*word & bit != 0);
+        *word |= bit;
+    }
 }

@@ -171,8 +171,18 @@ impl BlockedLayout {
         // At a higher rate nearly all keys are false positives, and the count hardly grows.
         let fpr = fpr.min(0.5);
         let layout = Self::for_fpr(capacity, fpr)?;
-        let inserted = math::expected_insertions(capacity, |keys| layout.fpr(keys));
+        // The count of all keys is then within a few thousandths of a key.
+        let tolerance = 1e-3 / capacity.max(1) as f64;
+        let inserted =
+            math::expected_insertions(capacity, |keys| layout.fpr_within(keys, tolerance));
         Self::for_fpr(inserted.ceil() as u64, fpr)
+    }
+
+    /// Returns the rate with an error of at most `tolerance`, in less time than [`Self::fpr`] if the
+    /// keys are few.
+    fn fpr_within(&self, keys: u64, tolerance: f64) -> f64 {
+        let rate = math::approximate_blocked_fpr(keys, self.blocks, self.lanes, self.probes);
+        if rate.error <= tolerance { rate.fpr.clamp(0.0, 1.0) } else { self.fpr(keys) }
     }
 
     /// Returns the layout with the lowest rate at `capacity` keys that fits in `memory`.

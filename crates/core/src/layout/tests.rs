@@ -371,3 +371,16 @@ fn invalid_and_unattainable_targets_are_errors() {
     assert!(BlockedLayout::new(u64::MAX, 8, 1).is_err());
     assert!(ClassicLayout::for_bits(0, 1).is_err() && ClassicLayout::for_bits(1, 65).is_err());
 }
+
+#[test]
+fn layouts_for_counted_keys_equal_those_by_exact_rates() {
+    for capacity in [0, 1, 2, 9, 60, 100, 333, 1000, 1400, 1500, 5000, 20_000, 30_000] {
+        for fpr in [0.9, 0.1, 0.01, 0.0025, 1e-3, 1e-4, 1e-5, 1e-9] {
+            let first = BlockedLayout::for_fpr(capacity, fpr.min(0.5)).unwrap();
+            let inserted = math::expected_insertions(capacity, |keys| first.fpr(keys));
+            let exact = BlockedLayout::for_fpr(inserted.ceil() as u64, fpr.min(0.5)).unwrap();
+            let found = BlockedLayout::for_counted_keys(capacity, fpr).unwrap();
+            assert_eq!(found, exact, "{capacity} keys at {fpr}");
+        }
+    }
+}

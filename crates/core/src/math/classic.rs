@@ -69,9 +69,12 @@ pub(crate) fn approximate_classic_fpr(keys: u64, bits: u64, probes: u32) -> Opti
     let mut sets = [0.0; MAX_SUM_PROBES as usize + 1];
     sets[0] = 1.0;
     for drawn in 1..=probes as usize {
-        for i in (1..=drawn).rev() {
-            let size = i as f64;
-            sets[i] = (sets[i] * (m - size) + sets[i - 1] * (m - size + 1.0)) * inverse;
+        // The means before this draw: of one position less, and of the positions that it may be.
+        let (mut fewer, mut left) = (1.0, m);
+        for mean in &mut sets[1..=drawn] {
+            let before = *mean;
+            *mean = (before * (left - 1.0) + fewer * left) * inverse;
+            (fewer, left) = (before, left - 1.0);
         }
     }
     let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };

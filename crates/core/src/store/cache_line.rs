@@ -64,6 +64,7 @@ pub(crate) fn line_as_bytes_mut(line: &mut CacheLine) -> &mut [u8; CacheLine::BY
 }
 
 /// Returns cache lines as words.
+#[inline]
 pub(crate) fn lines_as_words(lines: &[CacheLine]) -> &[u64] {
     // SAFETY: a `CacheLine` is eight words without padding, and at least as aligned as a word; the
     // number of words is that of an existing slice, so it cannot overflow; borrowed as above.
@@ -71,6 +72,7 @@ pub(crate) fn lines_as_words(lines: &[CacheLine]) -> &[u64] {
 }
 
 /// Returns cache lines as mutable words.
+#[inline]
 pub(crate) fn lines_as_words_mut(lines: &mut [CacheLine]) -> &mut [u64] {
     // SAFETY: as in `lines_as_words`; any word is part of a valid `CacheLine`; the borrow is
     // exclusive.

@@ -147,8 +147,9 @@ fn run_reference(params: ClassicParams, lines: &[CacheLine], batches: &[Vec<u64>
 
 fn agree(lines: usize, missing_bits: u64) {
     let (before, batches) = (half_full(lines), batches());
-    // Fewer probes than `BRANCHLESS_TESTS`, equal, and more.
-    for probes in [1, 3, 4, 5, 11] {
+    // Fewer probes than are tested before the first branch, equal, and more: all remainders of four,
+    // with and without code of their own.
+    for probes in [1, 2, 3, 4, 5, 11, 16, 18] {
         let params = ClassicParams { bits: 512 * lines as u64 - missing_bits, probes };
         let expected = run_reference(params, &before, &batches);
         for form in [Form::Singly, Form::Hashed, Form::Words] {
