@@ -1,12 +1,12 @@
 //! Queries of a binary fuse filter: the XOR of four slots of a key is its fingerprint.
 //!
-//! A filter is one or more *shards*, each a row of *segments* of 2^s slots. A hash g selects a shard
-//! and a *start* in it; the other three slots of the key are in the three segments after that of the
-//! start. The last three segments of a shard have no starts. docs/reference/format.md, "Layout 12",
+//! A filter is a number of *shards*, each a row of *segments* of 2^s slots. A hash g selects a shard
+//! and a *start* in it, the first slot of the key; a multiplier of the shard gives the other three, in
+//! the three segments after that of the start. The last three segments of a shard have no starts. docs/reference/format.md, "Layout 12",
 //! has the full definition.
 //!
 //! Slots are packed bits. The first segments of the filter, the *wide* ones, have one bit more than
-//! the others; a key compares it if all its slots are wide. The seeds of the shards follow the slots.
+//! the others; a key compares it if all its slots are wide. The multipliers of the shards follow the slots.
 //!
 //! Invariant: all positions are inside the bytes, whatever the hash and the bytes are, because
 //! [`FuseParams`] is validated and [`Fuse::new`] checks the length.
@@ -15,9 +15,8 @@
 //! & Lemire 2022, "Binary fuse filters: fast and smaller than xor filters".
 
 use super::batch::{GROUP, PREFETCH_FROM, batch, in_groups, join, test_each};
-use super::blocked::MIX_LOW;
-use super::primitives::{prefetch, scale};
-use super::ribbon::remix;
+use super::blocked::MIX_HIGH;
+use super::primitives::prefetch;
 use crate::error::{Error, Result};
 use crate::store::{CacheLine, lines_as_bytes};
 
@@ -29,17 +28,23 @@ pub(crate) const MAX_BITS: u64 = 31;
 const MAX_LOG_SEGMENT: u64 = 16;
 /// The largest number of slots, so that no position overflows.
 const MAX_SLOTS: u64 = 1 << 50;
+/// The largest number of slots of a shard: starts are computed from 32 bits of a hash.
+const MAX_STRIDE: u64 = 1 << 31;
 
-/// Returns the hash of a key in the filter: different for different keys.
+/// Returns the hash of a key in the filter, whose bits are random even if the filter is built from
+/// keys that were selected by their hash.
 #[inline(always)]
 pub(crate) fn fuse_hash(hash: u64) -> u64 {
-    remix(hash, 0)
+    let product = u128::from(hash) * u128::from(MIX_HIGH);
+    (product >> 64) as u64 ^ product as u64
 }
 
 /// The dimensions of a filter, validated, and the numbers derived from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FuseParams {
+    /// A power of two; 0 without keys.
     shards: u64,
+    log_shards: u32,
     /// Segments of a shard.
     segments: u64,
     log_segment: u32,
@@ -80,12 +85,13 @@ impl FuseParams {
         if log_segment > MAX_LOG_SEGMENT {
             return Err(Error::invalid("logarithm of a segment", "0 to 16", log_segment));
         }
-        if !(WAYS..=MAX_SLOTS >> log_segment).contains(&segments) {
-            return Err(Error::invalid("segments of a shard", "4 to 2^50 slots", segments));
+        if !(WAYS..=MAX_STRIDE >> log_segment).contains(&segments) {
+            return Err(Error::invalid("segments of a shard", "4, up to 2^31 slots", segments));
         }
         let stride = segments << log_segment;
-        if shards > MAX_SLOTS / stride {
-            return Err(Error::invalid("shards", "at most 2^50 slots", shards));
+        if shards > MAX_SLOTS / stride || shards & shards.wrapping_sub(1) != 0 {
+            let expected = "a power of two or 0, and at most 2^50 slots";
+            return Err(Error::invalid("shards", expected, shards));
         }
         if wide > shards * segments {
             return Err(Error::invalid("wide segments", "at most all", wide));
@@ -93,6 +99,7 @@ impl FuseParams {
         let wide_slots = wide << log_segment;
         Ok(Self {
             shards,
+            log_shards: shards.checked_ilog2().unwrap_or(0),
             segments,
             log_segment: log_segment as u32,
             bits: bits as u32,
@@ -135,12 +142,12 @@ impl FuseParams {
         self.wide_slots
     }
 
-    /// Returns the number of words of slots, after which the seeds begin.
+    /// Returns the number of words of slots, after which the multipliers begin.
     pub(crate) fn slot_words(&self) -> u64 {
         self.slot_words
     }
 
-    /// Returns the number of words of slots and seeds.
+    /// Returns the number of words of slots and multipliers.
     pub(crate) fn words(&self) -> u64 {
         self.slot_words + self.shards
     }
@@ -148,54 +155,53 @@ impl FuseParams {
     /// Returns the index of the first bit of a slot of the filter.
     #[inline(always)]
     pub(crate) fn bit_of(&self, slot: u64) -> u64 {
-        slot * u64::from(self.bits) + slot.min(self.wide_slots)
+        self.bit_slots().position(slot)
     }
 
-    /// Returns the number of bits that a key compares which starts in this slot of the filter.
+    fn bit_slots(&self) -> BitSlots {
+        let &Self { wide_slots, wide_starts, .. } = self;
+        BitSlots { bits: self.bits.into(), wide_slots, wide_starts }
+    }
+
+    /// Returns the shard of a hash, its highest bits.
     #[inline(always)]
-    pub(crate) fn bits_of(&self, start: u64) -> u32 {
-        self.bits + u32::from(start < self.wide_starts)
-    }
-
-    /// Returns the shard of a hash, and the product from which the start in it follows. Both are
-    /// monotone in the hash.
-    #[inline(always)]
-    fn shard_of(&self, g: u64) -> (u64, u64) {
-        let product = u128::from(g) * u128::from(self.shards);
-        ((product >> 64) as u64, product as u64)
-    }
-
-    /// Returns the shard of a hash.
     pub(crate) fn shard(&self, g: u64) -> u64 {
-        self.shard_of(g).0
+        g >> 1 >> (63 - self.log_shards)
+    }
+
+    /// Returns the slot of its shard in which a key starts; monotone in the bits after those of the
+    /// shard.
+    #[inline(always)]
+    fn start(&self, g: u64) -> u64 {
+        ((g << self.log_shards >> 32) * self.starts) >> 32
     }
 
     /// Returns the slots of a hash in its shard.
     #[inline(always)]
-    pub(crate) fn slots_in_shard(&self, g: u64, seed: u64) -> KeySlots {
-        self.slots_from(scale(self.shard_of(g).1, self.starts), g, seed)
+    pub(crate) fn slots_in_shard(&self, g: u64, multiplier: u64) -> KeySlots {
+        self.slots_from(self.start(g), g, multiplier)
     }
 
     /// Returns the slots of a hash, of which the first is known.
     #[inline(always)]
-    fn slots_from(&self, start: u64, g: u64, seed: u64) -> KeySlots {
-        let product = u128::from(g ^ seed) * u128::from(MIX_LOW);
-        let e = (product >> 64) as u64 ^ product as u64;
+    fn slots_from(&self, start: u64, g: u64, multiplier: u64) -> KeySlots {
+        let e = g.wrapping_mul(multiplier);
         let segment = 1u64 << self.log_segment;
-        let place = |shift: u32| (e >> shift) & (segment - 1);
+        let in_segment = segment - 1;
+        let first = start & !in_segment;
         KeySlots {
             slots: [
                 start,
-                (start + segment) ^ place(0),
-                (start + 2 * segment) ^ place(16),
-                (start + 3 * segment) ^ place(32),
+                first + segment + (e >> 16 & in_segment),
+                first + 2 * segment + (e >> 32 & in_segment),
+                first + 3 * segment + (e >> 48 & in_segment),
             ],
             fingerprint: (g ^ e >> 32) as u32,
         }
     }
 }
 
-/// A filter: its dimensions, and the bytes of its slots and seeds.
+/// A filter: its dimensions, and the bytes of its slots and multipliers.
 #[derive(Clone, Copy)]
 pub(crate) struct Fuse<'a> {
     params: &'a FuseParams,
@@ -242,7 +248,11 @@ struct PairSlots;
 
 /// Slots of any number of bits.
 #[derive(Clone, Copy)]
-struct BitSlots<'a>(&'a FuseParams);
+struct BitSlots {
+    bits: u64,
+    wide_slots: u64,
+    wide_starts: u64,
+}
 
 impl SlotWidth for ByteSlots {
     #[inline(always)]
@@ -291,10 +301,10 @@ impl SlotWidth for PairSlots {
     }
 }
 
-impl SlotWidth for BitSlots<'_> {
+impl SlotWidth for BitSlots {
     #[inline(always)]
     fn position(self, slot: u64) -> u64 {
-        self.0.bit_of(slot)
+        slot * self.bits + slot.min(self.wide_slots)
     }
 
     #[inline(always)]
@@ -305,14 +315,14 @@ impl SlotWidth for BitSlots<'_> {
     #[inline(always)]
     unsafe fn read(self, bytes: *const u8, position: u64) -> u32 {
         // SAFETY: the caller guarantees that the slot exists. A slot begins in one of the words of
-        // slots, after which there is at least one seed, so eight bytes exist.
+        // slots, after which there is at least one multiplier, so eight bytes exist.
         let word = unsafe { bytes.add(self.byte_of(position)).cast::<u64>().read_unaligned() };
         (u64::from_le(word) >> (position % 8)) as u32
     }
 
     #[inline(always)]
     fn mask(self, start: u64) -> u32 {
-        ((1u64 << self.0.bits_of(start)) - 1) as u32
+        ((1u64 << (self.bits + u64::from(start < self.wide_starts))) - 1) as u32
     }
 }
 
@@ -337,7 +347,7 @@ macro_rules! with_width {
                 $call
             }
             _ => {
-                let $width = BitSlots($params);
+                let $width = $params.bit_slots();
                 $call
             }
         }
@@ -346,22 +356,22 @@ macro_rules! with_width {
 
 impl<'a> Fuse<'a> {
     /// # Panics
-    /// If there are fewer lines than slots and seeds take.
+    /// If there are fewer lines than slots and multipliers take.
     #[inline(always)]
     pub(crate) fn new(params: &'a FuseParams, lines: &'a [CacheLine]) -> Self {
         let bytes = lines_as_bytes(lines);
-        assert!(params.words() <= bytes.len() as u64 / 8, "the lines of slots and seeds");
+        assert!(params.words() <= bytes.len() as u64 / 8, "the lines of slots and multipliers");
         Self { params, bytes }
     }
 
-    /// Returns the seed of a shard.
+    /// Returns the multiplier of a shard.
     ///
     /// # Safety
     /// The shard must exist.
     #[inline(always)]
-    unsafe fn seed_of(self, shard: u64) -> u64 {
+    unsafe fn multiplier(self, shard: u64) -> u64 {
         let word = (self.params.slot_words + shard) as usize;
-        // SAFETY: the caller guarantees that the shard exists, so its seed is inside the bytes.
+        // SAFETY: the caller guarantees that the shard exists, so its multiplier is inside the bytes.
         u64::from_le(unsafe { self.bytes.as_ptr().cast::<u64>().add(word).read_unaligned() })
     }
 
@@ -369,10 +379,10 @@ impl<'a> Fuse<'a> {
     #[inline(always)]
     fn slots_of(self, hash: u64) -> KeySlots {
         let g = fuse_hash(hash);
-        let (shard, product) = self.params.shard_of(g);
-        let start = shard * self.params.stride + scale(product, self.params.starts);
+        let shard = self.params.shard(g);
+        let start = shard * self.params.stride + self.params.start(g);
         // SAFETY: the shard of a hash is less than the number of shards.
-        self.params.slots_from(start, g, unsafe { self.seed_of(shard) })
+        self.params.slots_from(start, g, unsafe { self.multiplier(shard) })
     }
 
     /// Returns whether the filter contains a hash.
@@ -445,13 +455,19 @@ impl<'a> Fuse<'a> {
         }
         let shard = self.params.shard(fuse_hash(hash));
         let KeySlots { slots, fingerprint } = self.slots_of(hash);
-        let width = BitSlots(self.params);
+        let width = self.params.bit_slots();
         let mask = width.mask(slots[0]);
         let result = slots.into_iter().fold(0, |sum, slot| {
             // SAFETY: the slots of a key exist.
             sum ^ unsafe { width.read(self.bytes.as_ptr(), width.position(slot)) }
         });
-        let bits = self.params.bits_of(slots[0]);
-        Some(FuseStep { shard, slots, bits, fingerprint: fingerprint & mask, result: result & mask })
+        let bits = mask.count_ones();
+        Some(FuseStep {
+            shard,
+            slots,
+            bits,
+            fingerprint: fingerprint & mask,
+            result: result & mask,
+        })
     }
 }

@@ -9,7 +9,6 @@ use core::num::NonZeroUsize;
 use core::slice::IterMut;
 
 use crate::error::{Error, Result};
-use crate::kernel::ribbon::remix;
 use crate::kernel::scale;
 use crate::threads::run_each;
 
@@ -17,18 +16,23 @@ use crate::threads::run_each;
 const GROUP: usize = 1 << 14;
 const MAX_GROUPS: usize = 2048;
 
-/// Mixes the hashes for a layer, sorts them and drops duplicates; returns how many are left, at the
+/// Replaces the hashes by others, sorts them and drops duplicates; returns how many are left, at the
 /// front.
 ///
 /// Cost: reads and writes each hash four times, two of them out of cache.
-pub(super) fn sort(hashes: &mut [u64], spare: &mut [u64], seed: u64, threads: NonZeroUsize) -> Result<usize> {
+pub(super) fn sort(
+    hashes: &mut [u64],
+    spare: &mut [u64],
+    mix: impl Fn(u64) -> u64 + Sync,
+    threads: NonZeroUsize,
+) -> Result<usize> {
     let groups = (hashes.len() / GROUP).clamp(1, MAX_GROUPS);
     let group_of = |g: u64| scale(g, groups as u64) as usize;
     let part = hashes.len().div_ceil(threads.get()).max(1);
     let counts = run_each(hashes.chunks_mut(part), |hashes| {
         let mut counts = vec![0; groups];
         for hash in hashes {
-            *hash = remix(*hash, seed);
+            *hash = mix(*hash);
             counts[group_of(*hash)] += 1;
         }
         counts

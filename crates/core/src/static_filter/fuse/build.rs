@@ -1,7 +1,7 @@
 //! Building a binary fuse filter: sort the hashes, cut them into shards, solve each shard.
 //!
 //! A shard is a range of sorted hashes; each thread takes the next shard when it is free. A shard
-//! that cannot be solved is tried with other seeds, and if these fail, too, all shards become larger.
+//! that cannot be solved is tried with other multipliers, and if these fail, too, all shards become larger.
 //!
 //! Invariants: the filter depends on the set of hashes and the rate, not on their order, duplicates
 //! or threads.
@@ -17,15 +17,15 @@ use super::super::sort::{cut_off, reserve, share_work, sort};
 use super::peel::{MAX_KEYS, Solver};
 use super::{FuseTable, lines_of};
 use crate::error::{Error, Result};
-use crate::kernel::blocked::MIX_HIGH;
-use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS};
+use crate::kernel::blocked::{MIX_HIGH, MIX_LOW};
+use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS, fuse_hash};
 use crate::math;
 use crate::store::{Owned, StoreMut, lines_as_words_mut};
 
-/// The mean number of keys of a shard, if there is more than one, is this within a factor of 1.5.
-const SHARD: u64 = 1 << 18;
-/// The number of seeds that a shard tries, and how often all shards become larger by a sixteenth.
-const SEEDS: u64 = 8;
+/// The largest mean number of keys of a shard.
+const SHARD: u64 = 3 << 17;
+/// The number of multipliers that a shard tries, and how often all shards become larger by a sixteenth.
+const MULTIPLIERS: u64 = 8;
 const ROUNDS: u64 = 20;
 
 /// For each logarithm of a segment, the smallest number of keys of a shard with such segments, and
@@ -54,11 +54,11 @@ pub(in super::super) fn build(
     spare: &mut [u64],
     wanted: &Wanted,
 ) -> Result<(FuseTable<Owned>, u64)> {
-    let distinct = sort(hashes, spare, 0, wanted.threads)?;
+    let distinct = sort(hashes, spare, fuse_hash, wanted.threads)?;
     let hashes = &hashes[..distinct];
     let keys = distinct as u64;
     let slots = SlotPlan::new(wanted.rate, keys)?;
-    let shards = ((keys + SHARD / 2) / SHARD).max(u64::from(keys > 0));
+    let shards = if keys == 0 { 0 } else { keys.div_ceil(SHARD).next_power_of_two() };
     let (ends, most) = shard_ends(hashes, shards)?;
     if most <= MAX_KEYS {
         for round in 0..ROUNDS {
@@ -139,32 +139,37 @@ fn solve(
     threads: NonZeroUsize,
 ) -> Result<Option<Owned>> {
     let mut data = Owned::zeroed(lines_of(params))?;
-    let (slots, seeds) =
+    let (slots, multipliers) =
         lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
     let mut unsolved = Vec::new();
     reserve(&mut unsolved, ends.len())?;
     unsolved.resize(ends.len(), true);
     let (mut slots_left, mut begin) = (slots, 0);
-    let work = (0..).zip(ends).zip(seeds.iter_mut().zip(&mut unsolved));
-    let work = work.map(|((shard, &end), (seed, unsolved))| {
+    let work = (0..).zip(ends).zip(multipliers.iter_mut().zip(&mut unsolved));
+    let work = work.map(|((shard, &end), (multiplier, unsolved))| {
         let keys = &hashes[begin..end];
         begin = end;
         // Several shards have segments of at least 64 slots, so each begins with a word.
         let word = |shard: u64| params.bit_of(shard * params.stride()).div_ceil(64);
         let words = cut_off(&mut slots_left, (word(shard + 1) - word(shard)) as usize);
-        (shard, keys, words, seed, unsolved)
+        (shard, keys, words, multiplier, unsolved)
     });
-    share_work(work, threads, Solver::default, |solver, (shard, keys, words, seed, unsolved)| {
-        for attempt in round * SEEDS..(round + 1) * SEEDS {
-            let tried = attempt.wrapping_mul(MIX_HIGH);
-            if solver.solve(params, keys, tried)? {
-                solver.write_slots(params, shard, words);
-                *seed = tried.to_le();
-                *unsolved = false;
-                break;
+    share_work(
+        work,
+        threads,
+        Solver::default,
+        |solver, (shard, keys, words, multiplier, unsolved)| {
+            for attempt in round * MULTIPLIERS..(round + 1) * MULTIPLIERS {
+                let tried = MIX_LOW.wrapping_add(2 * attempt.wrapping_mul(MIX_HIGH));
+                if solver.solve(params, keys, tried)? {
+                    solver.write_slots(params, shard, words);
+                    *multiplier = tried.to_le();
+                    *unsolved = false;
+                    break;
+                }
             }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     Ok((!unsolved.contains(&true)).then_some(data))
 }

@@ -1,4 +1,4 @@
-//! The data of layout 12: slots, then seeds.
+//! The data of layout 12: slots, then multipliers.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -51,7 +51,7 @@ impl<S: Store> FuseTable<S> {
         Ok(Self::from_parts(params, data.take(lines_of(&params))?))
     }
 
-    /// Checks that the bits after the last slot and the last seed are zero.
+    /// Checks that the bits after the last slot and the last multiplier are zero.
     pub(in super::super) fn check(&self, data_at: u64) -> Result<()> {
         let params = &self.params;
         let corrupt = |word: u64| {

@@ -1,6 +1,6 @@
 //! The layout for speed: a binary fuse filter.
 //!
-//! Invariant: the store has exactly the lines of slots and seeds.
+//! Invariant: the store has exactly the lines of slots and multipliers.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -16,7 +16,7 @@ use crate::kernel::fuse::{Fuse, FuseParams, WAYS};
 use crate::math;
 use crate::store::{CacheLine, Owned, Store};
 
-/// The dimensions of a binary fuse filter, and its slots and seeds.
+/// The dimensions of a binary fuse filter, and its slots and multipliers.
 #[derive(Clone, Debug)]
 pub(super) struct FuseTable<S> {
     params: FuseParams,
@@ -108,13 +108,13 @@ impl<S: Store> FuseTable<S> {
         Ok(FuseTable { params: self.params, data: Owned::from_lines(self.data.lines())? })
     }
 
-    /// Returns true if dimensions, slots and seeds are equal.
+    /// Returns true if dimensions, slots and multipliers are equal.
     pub(super) fn equals<T: Store>(&self, other: &FuseTable<T>) -> bool {
         self.params == other.params && self.data.lines() == other.data.lines()
     }
 }
 
-/// Returns the number of lines of slots and seeds.
+/// Returns the number of lines of slots and multipliers.
 fn lines_of(params: &FuseParams) -> u64 {
     params.words().div_ceil(8)
 }

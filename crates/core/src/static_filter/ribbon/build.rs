@@ -58,7 +58,8 @@ pub(in super::super) fn build(
             hashes[..left].sort_unstable();
             left = drop_duplicates(&mut hashes[..left]);
         } else {
-            left = sort(&mut hashes[..left], &mut spare[..left], seed, wanted.threads)?;
+            let mix = |hash| remix(hash, seed);
+            left = sort(&mut hashes[..left], &mut spare[..left], mix, wanted.threads)?;
         }
         let hashes = &mut hashes[..left];
         if number == 0 {
