@@ -160,7 +160,7 @@ fn solve(
         Solver::default,
         |solver, (shard, keys, words, multiplier, unsolved)| {
             for attempt in round * MULTIPLIERS..(round + 1) * MULTIPLIERS {
-                let tried = MIX_LOW.wrapping_add(2 * attempt.wrapping_mul(MIX_HIGH));
+                let tried = MIX_LOW.wrapping_add((2 * attempt).wrapping_mul(MIX_HIGH));
                 if solver.solve(params, keys, tried)? {
                     solver.write_slots(params, shard, words);
                     *multiplier = tried.to_le();
