@@ -20,10 +20,11 @@ MAKE = {
     "windowed": lambda: petal.WindowedBloomFilter(3000, 0.001, window=3600),
     "wide": lambda: petal.WideBloomFilter(1000, 1e-20),
     "static": lambda: petal.StaticFilter(KEYS, 0.001),
+    "static-fuse": lambda: petal.StaticFilter(KEYS, 0.001, fuse=True),
     "cascade": lambda: petal.FilterCascade(KEYS, [f"other-{n}" for n in range(5000)], 0.001),
     "foreign": lambda: petal.ForeignFilter("guava", 1000, 0.001),
 }
-FIXED = {"static", "cascade"}
+FIXED = {"static", "static-fuse", "cascade"}
 CLASS = {
     "bloom": petal.BloomFilter,
     "classic": petal.ClassicBloomFilter,
@@ -35,6 +36,7 @@ CLASS = {
     "windowed": petal.WindowedBloomFilter,
     "wide": petal.WideBloomFilter,
     "static": petal.StaticFilter,
+    "static-fuse": petal.StaticFilter,
     "cascade": petal.FilterCascade,
     "foreign": petal.ForeignFilter,
 }

@@ -19,7 +19,7 @@ fn shell(plan: &Plan) -> String {
     }
     match plan.filter_type {
         // The number of lines is that of the file.
-        FilterType::Static => {}
+        FilterType::Static | FilterType::StaticFuse => {}
         FilterType::Windowed => command += &format!(" --last {}", plan.capacity),
         _ => command += &format!(" -n {}", plan.capacity),
     }
@@ -39,11 +39,17 @@ fn rust(plan: &Plan) -> String {
         MadeFrom::FprAndProbes(fpr, probes) => format!(".fpr({fpr:?}).probes({probes})"),
         MadeFrom::Bits(bits, probes) => format!(".bits({bits}).probes({probes})"),
     };
-    if plan.filter_type == FilterType::Static {
-        return format!("let filter = petal::{class}::builder(){fields}.build(&keys)?;");
-    }
-    let capacity = plan.capacity;
-    format!("let mut filter = petal::{class}::builder().capacity({capacity}){fields}.build()?;")
+    let fuse = match plan.filter_type {
+        FilterType::Static => "",
+        FilterType::StaticFuse => ".fuse(true)",
+        _ => {
+            let capacity = plan.capacity;
+            return format!(
+                "let mut filter = petal::{class}::builder().capacity({capacity}){fields}.build()?;"
+            );
+        }
+    };
+    format!("let filter = petal::{class}::builder(){fields}{fuse}.build(&keys)?;")
 }
 
 /// Returns the statement of Python.
@@ -55,10 +61,11 @@ fn python(plan: &Plan) -> String {
         MadeFrom::Bits(bits, probes) => format!("bits={bits}, probes={probes}"),
     };
     let keys = match plan.filter_type {
-        FilterType::Static => "keys".to_owned(),
+        FilterType::Static | FilterType::StaticFuse => "keys".to_owned(),
         _ => plan.capacity.to_string(),
     };
-    format!("filter = petal.{class}({keys}, {fields})")
+    let fuse = if plan.filter_type == FilterType::StaticFuse { ", fuse=True" } else { "" };
+    format!("filter = petal.{class}({keys}, {fields}{fuse})")
 }
 
 /// Returns the name of the type in Rust and in Python.
@@ -70,7 +77,7 @@ fn class(filter_type: FilterType) -> &'static str {
         FilterType::Quotient => "QuotientFilter",
         FilterType::Scalable => "ScalableBloomFilter",
         FilterType::Windowed => "WindowedBloomFilter",
-        FilterType::Static => "StaticFilter",
+        FilterType::Static | FilterType::StaticFuse => "StaticFilter",
         FilterType::Cascade => "FilterCascade",
         FilterType::Wide => "WideBloomFilter",
         FilterType::VectorQuotient => "VectorQuotientFilter",

@@ -172,12 +172,15 @@ impl Wanted {
     /// Returns the plan of a filter that a builder makes from these parameters.
     fn planned(&self, capacity: u64, from: MadeFrom, bits: u64, probes: u32) -> Result<Plan> {
         let filter_type = self.filter_type;
-        if filter_type == FilterType::Static {
+        if matches!(filter_type, FilterType::Static | FilterType::StaticFuse) {
             let MadeFrom::Fpr(fpr) = from else { return Err(TOO_FEW.to_owned()) };
             if fpr < MIN_STATIC_FPR {
                 return Err("the lowest rate of a static filter is 2.5e-10".to_owned());
             }
-            let bits = math::static_bits(capacity, fpr) as u64;
+            let bits = match filter_type {
+                FilterType::Static => math::static_bits(capacity, fpr),
+                _ => math::static_fuse_bits(capacity, fpr),
+            } as u64;
             return Ok(Plan {
                 filter_type,
                 capacity,
@@ -214,8 +217,11 @@ impl Plan {
 
     /// Returns the number of keys that the filter can hold; `None` if it takes any number.
     pub(crate) fn most_keys(&self) -> Option<u64> {
-        matches!(self.filter_type, FilterType::Static | FilterType::Quotient)
-            .then_some(self.capacity)
+        matches!(
+            self.filter_type,
+            FilterType::Static | FilterType::StaticFuse | FilterType::Quotient
+        )
+        .then_some(self.capacity)
     }
 
     pub(crate) fn to_json(&self) -> Value {

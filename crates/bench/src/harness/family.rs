@@ -33,7 +33,8 @@ pub fn all(keys: u64, fpr: f64) -> Result<Vec<Case>, String> {
         cases::<Grown<ScalableBloomFilter>>("petal scalable grown", keys, fpr)?,
         cases::<WindowedBloomFilter>("petal windowed", keys, fpr)?,
         cases::<WideBloomFilter>("petal wide", keys, fpr)?,
-        static_filter(fpr),
+        static_filter("petal static", fpr, false),
+        static_filter("petal static fuse", fpr, true),
     ];
     if fpr == CUCKOO_COMPARED_AT {
         cases.push(self::cases::<QuotientMultiset>("petal quotient 3 %", keys, CUCKOO_FPR)?);
@@ -48,8 +49,8 @@ const CUCKOO_FPR: f64 = 0.031;
 const CUCKOO_COMPARED_AT: f64 = 0.01;
 
 /// The type that is built from all keys at once, on one thread.
-fn static_filter(fpr: f64) -> [Case; 2] {
-    let build = move |keys: &[u64]| StaticFilter::build(keys, fpr).ok();
+fn static_filter(name: &str, fpr: f64, fuse: bool) -> [Case; 2] {
+    let build = move |keys: &[u64]| StaticFilter::builder().fpr(fpr).fuse(fuse).build(keys).ok();
     let single = StaticBuild::new(
         build,
         |filter: &StaticFilter, keys: &[u64]| {
@@ -69,7 +70,7 @@ fn static_filter(fpr: f64) -> [Case; 2] {
         },
         StaticFilter::memory_usage,
     );
-    let case = |form, tested| case("petal static", fpr, form, Operation::BUILD_ONCE, tested);
+    let case = |form, tested| case(name, fpr, form, Operation::BUILD_ONCE, tested);
     [case(Form::Batch, Box::new(batch)), case(Form::Single, Box::new(single))]
 }
 

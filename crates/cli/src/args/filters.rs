@@ -35,6 +35,8 @@ pub(crate) enum FilterTypeArg {
     Windowed,
     /// Ribbon filter: immutable, the smallest
     Static,
+    /// Binary fuse filter: immutable, faster and 7 % larger than static
+    StaticFuse,
     /// static without false positives among the lines of --not-in
     Cascade,
     /// 128-bit hashes, for rates that 64 bits cannot reach
@@ -53,6 +55,7 @@ impl FilterTypeArg {
             Self::Scalable => FilterType::Scalable,
             Self::Windowed => FilterType::Windowed,
             Self::Static => FilterType::Static,
+            Self::StaticFuse => FilterType::StaticFuse,
             Self::Cascade => FilterType::Cascade,
             Self::Wide => FilterType::Wide,
         }

@@ -106,7 +106,7 @@ impl<'a> FilterInfo<'a> {
             Some(0) => "none at the target rate".to_owned(),
             Some(left) => format!("{} at the target rate", text::keys(left)),
             None => match filter.filter_type() {
-                FilterType::Static | FilterType::Cascade => {
+                FilterType::Static | FilterType::StaticFuse | FilterType::Cascade => {
                     "none: the filter is immutable".to_owned()
                 }
                 FilterType::Windowed => "unlimited: the filter forgets old keys".to_owned(),

@@ -1,6 +1,6 @@
 //! `plan`: sizes a filter.
 
-use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType};
+use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType, math};
 use petal_lines::{FilterSpec, MemoryLimit};
 use serde_json::{Value, json};
 
@@ -155,11 +155,14 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
         return Err(failed("needs -n and -p; specify both"));
     };
     let plan = match filter_type {
-        FilterType::Static => {
+        FilterType::Static | FilterType::StaticFuse => {
             if rate < FilterSpec::MIN_STATIC_FPR {
                 return Err(failed("its lowest rate is 2.5e-10; raise -p"));
             }
-            let bits = (keys as f64 * -rate.log2() * STATIC_OVERHEAD) as u64;
+            let bits = match filter_type {
+                FilterType::Static => math::static_bits(keys, rate),
+                _ => math::static_fuse_bits(keys, rate),
+            } as u64;
             let layout = "approximate size; immutable".to_owned();
             SizedFilter {
                 filter_type: name,
@@ -210,9 +213,6 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
         ))),
     }
 }
-
-/// The size of a static filter over the theoretical minimum; measured, see docs/performance/filters.md.
-const STATIC_OVERHEAD: f64 = 1.03;
 
 /// The number of keys for which a filter with k probes is optimal, with half of its bits set:
 /// n = m ln 2 / k.

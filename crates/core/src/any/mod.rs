@@ -129,7 +129,7 @@ impl<S: Store> Load for AnyFilter<S> {
             FilterType::Quotient => Self::Quotient(Load::load(header, data)?),
             FilterType::Scalable => Self::Scalable(Load::load(header, data)?),
             FilterType::Windowed => Self::Windowed(Load::load(header, data)?),
-            FilterType::Static => Self::Static(Load::load(header, data)?),
+            FilterType::Static | FilterType::StaticFuse => Self::Static(Load::load(header, data)?),
             FilterType::Cascade => Self::Cascade(Load::load(header, data)?),
             FilterType::Wide => Self::Wide(Load::load(header, data)?),
             FilterType::VectorQuotient => Self::VectorQuotient(Load::load(header, data)?),

@@ -31,11 +31,13 @@ pub enum FilterType {
     Wide = 10,
     /// [`VectorQuotientFilter`](crate::VectorQuotientFilter).
     VectorQuotient = 11,
+    /// [`StaticFilter`](crate::StaticFilter) as a binary fuse filter.
+    StaticFuse = 12,
 }
 
 impl FilterType {
     /// All types, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Bloom,
         Self::Classic,
         Self::Counting,
@@ -47,6 +49,7 @@ impl FilterType {
         Self::Cascade,
         Self::Wide,
         Self::VectorQuotient,
+        Self::StaticFuse,
     ];
 
     /// Returns the name of the type: `"bloom"`, `"counting-classic"`.
@@ -64,13 +67,14 @@ impl FilterType {
             Self::Cascade => "cascade",
             Self::Wide => "wide",
             Self::VectorQuotient => "vector-quotient",
+            Self::StaticFuse => "static-fuse",
         }
     }
 
     /// Returns true if a filter of this type is built from all its keys and takes no more.
     #[must_use]
     pub fn is_fixed(self) -> bool {
-        matches!(self, Self::Static | Self::Cascade)
+        matches!(self, Self::Static | Self::StaticFuse | Self::Cascade)
     }
 
     /// Returns the number of the type in files.

@@ -43,6 +43,7 @@ pub(crate) mod classic;
 pub(crate) mod counting;
 mod cpu;
 mod dispatch;
+pub(crate) mod fuse;
 pub(crate) mod generations;
 #[cfg(target_arch = "aarch64")]
 mod neon;

@@ -4,8 +4,7 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
-use super::build::{self, Wanted};
-use super::{FilterInfo, StaticFilter};
+use super::{FilterInfo, StaticFilter, Table, fuse, ribbon};
 use crate::batch::CHUNK;
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
@@ -35,13 +34,24 @@ pub(crate) const MIN_FPR: f64 = 2.5e-10;
 pub struct StaticBuilder {
     rate: Option<f64>,
     hash: HashSpec,
+    fuse: bool,
     level: u64,
     threads: NonZeroUsize,
 }
 
+/// The parameters of a filter.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) rate: f64,
+    /// False positives of ribbons with different seeds are independent.
+    pub(super) seed: u64,
+    pub(super) threads: NonZeroUsize,
+}
+
 impl StaticBuilder {
     pub(super) fn new() -> Self {
-        Self { rate: None, hash: HashSpec::default(), level: 0, threads: NonZeroUsize::MIN }
+        let (hash, threads) = (HashSpec::default(), NonZeroUsize::MIN);
+        Self { rate: None, hash, fuse: false, level: 0, threads }
     }
 
     /// Sets the target false-positive rate.
@@ -61,6 +71,15 @@ impl StaticBuilder {
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
+        self
+    }
+
+    /// Chooses the layout: false, the default, for a ribbon, which takes the least space; true for a
+    /// binary fuse filter, which is faster to query and to build, and takes 10 % above the minimum
+    /// instead of 3 %.
+    #[must_use]
+    pub fn fuse(mut self, fuse: bool) -> Self {
+        self.fuse = fuse;
         self
     }
 
@@ -148,9 +167,15 @@ impl StaticBuilder {
         let wanted = Wanted { rate, seed: self.level, threads: self.threads };
         let mut spare = words(hashes.len())?;
         let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
-        let built = build::build(hashes, spare, &wanted)?;
-        let info = FilterInfo { capacity: built.keys, target_fpr: rate, inserted: built.keys };
-        Ok(StaticFilter::from_parts(built.layout, self.hash, info, built.cuts, built.rows))
+        let (table, keys) = if self.fuse {
+            let (table, keys) = fuse::build(hashes, spare, &wanted)?;
+            (Table::Fuse(table), keys)
+        } else {
+            let (table, keys) = ribbon::build(hashes, spare, &wanted)?;
+            (Table::Ribbon(table), keys)
+        };
+        let info = FilterInfo { capacity: keys, target_fpr: rate, inserted: keys };
+        Ok(StaticFilter::from_parts(self.hash, info, table))
     }
 }
 

@@ -1,20 +1,22 @@
 //! The traits that all types of filters share, for static filters.
 
-use super::StaticFilter;
-use crate::explanation::{ExplainedPart, Explanation};
+use super::{StaticFilter, Table, with_table};
+use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::kernel::ribbon::{Layer, LayerStep};
 use crate::math;
-use crate::membership::{Membership, counted, hash_word};
+use crate::membership::{Membership, hash_word};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
-use crate::store::{CacheLine, Store};
+use crate::store::Store;
 
 impl<S: Store> Membership for StaticFilter<S> {
     fn filter_type(&self) -> FilterType {
-        FilterType::Static
+        match self.table {
+            Table::Ribbon(_) => FilterType::Static,
+            Table::Fuse(_) => FilterType::StaticFuse,
+        }
     }
 
     #[inline]
@@ -23,47 +25,29 @@ impl<S: Store> Membership for StaticFilter<S> {
     }
 
     fn describe(&self) -> String {
-        let columns = self.layout.columns();
-        let layers = counted(self.layout.layers().len() as u64, "layer");
-        format!("{layers} of {columns} to {} columns", columns + 1)
+        with_table!(self, table => table.describe())
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
-        let layers = self.layout.layers();
-        let first = |number: fn(&Layer) -> u64| layers.first().map_or(0, number);
-        vec![
-            ("bits", self.size_bytes() * 8),
-            ("columns", self.layout.columns()),
-            ("layers", layers.len() as u64),
-            ("shards", first(|layer| layer.shards)),
-            ("segments", first(|layer| layer.shards * layer.segments)),
-            ("wide segments", first(|layer| layer.wide)),
-        ]
+        let mut parameters = vec![("bits", self.size_bytes() * 8)];
+        parameters.extend(with_table!(self, table => table.parameters()));
+        parameters
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
-        self.kernel.ribbon_batch(self.ribbon(), hashes, found.reset(hashes.len()));
+        self.contains_words(hashes, found.reset(hashes.len()));
     }
 
     fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
-        let layers = self.layout.layers().len();
-        let steps = self.ribbon().steps(hash_word(hash, 0));
-        let parts = (1..)
-            .zip(steps)
-            .map(|(number, step)| explain_step(step).named(format!("layer {number} of {layers}")));
-        let parts: Vec<_> = parts.collect();
-        Explanation { contains: parts.iter().any(|part| part.contains), parts }
+        with_table!(self, table => table.explain(hash_word(hash, 0)))
     }
 
     fn size_bytes(&self) -> u64 {
-        let layers = self.layout.layers().len() as u64;
-        let lines = layers + self.layout.cut_lines() + self.layout.row_lines();
-        lines * CacheLine::BYTES as u64
+        with_table!(self, table => table.size_bytes())
     }
 
     fn memory_usage(&self) -> u64 {
-        let stores = self.cuts.memory_usage() + self.rows.memory_usage();
-        stores + self.layout.memory_usage() + size_of::<Self>() as u64
+        with_table!(self, table => table.memory_usage()) + size_of::<Self>() as u64
     }
 
     /// The exact number, not an estimate.
@@ -73,12 +57,11 @@ impl<S: Store> Membership for StaticFilter<S> {
 
     /// Depends on the number of keys only by collisions of hashes.
     fn expected_fpr(&self, keys: u64) -> f64 {
-        let Some(layer) = self.layout.layers().first() else { return 0.0 };
-        let share = layer.wide as f64 / (layer.shards * layer.segments) as f64;
-        math::probability_of_either(
-            math::static_fpr(layer.columns as u32, share),
-            math::hash_floor(keys),
-        )
+        let fpr = match &self.table {
+            Table::Ribbon(table) => table.expected_fpr(),
+            Table::Fuse(table) => table.fpr(),
+        };
+        math::probability_of_either(fpr, math::hash_floor(keys))
     }
 
     /// See [`StaticFilter::fpr`].
@@ -86,26 +69,12 @@ impl<S: Store> Membership for StaticFilter<S> {
         self.fpr()
     }
 
-    /// Returns the share of rows that keys take.
+    /// Returns the share of rows or slots that keys take.
     fn fill_ratio(&self) -> f64 {
-        self.row_fill()
+        let places = match &self.table {
+            Table::Ribbon(table) => table.rows(),
+            Table::Fuse(table) => table.slots(),
+        };
+        if places == 0.0 { 0.0 } else { (self.info.inserted as f64 / places).min(1.0) }
     }
-}
-
-/// Explains the query of a layer.
-fn explain_step(step: LayerStep) -> ExplainedPart {
-    let LayerStep { position, bumped, equation, columns, fingerprint, result } = step;
-    let mut numbers = vec![("shard", position.shard), ("row", position.start)];
-    if bumped {
-        numbers.push(("bumped", 1));
-    } else {
-        numbers.extend([
-            ("equation", u64::from(equation)),
-            ("bits", u64::from(columns)),
-            ("fingerprint", u64::from(fingerprint)),
-            ("result", u64::from(result)),
-        ]);
-    }
-    let contains = !bumped && fingerprint == result;
-    ExplainedPart { contains, numbers, ..ExplainedPart::default() }
 }

@@ -1,20 +1,19 @@
-//! Filters that are built once from all their keys, near the minimum space.
+//! Filters that are built once from all their keys.
 //!
-//! A [`StaticFilter`] stores the solution of a system of linear equations: the equation of each key
-//! over a few neighbouring bits gives its fingerprint, and that of another key gives it by chance.
-//! Queries are in `kernel/ribbon`; this module builds and stores the filter.
+//! A [`StaticFilter`] has one of two layouts: a ribbon, near the minimum space, or a binary fuse
+//! filter, which is faster. Queries are in `kernel/ribbon` and `kernel/fuse`; this module builds and
+//! stores the filter.
 //!
-//! Invariants: cuts and rows have exactly the lines of the layout. Every hash that the filter was
-//! built from is contained.
+//! Invariant: every hash that the filter was built from is contained.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-mod build;
 mod builder;
 mod file;
-mod layout;
+mod fuse;
 mod membership;
-mod solve;
+mod ribbon;
+mod sort;
 
 use core::num::NonZeroUsize;
 
@@ -22,16 +21,16 @@ use crate::batch::for_each_chunk;
 use crate::error::Result;
 use crate::format::header::FilterInfo;
 use crate::hash::HashSpec;
-use crate::kernel::ribbon::{BUCKET, Layer, Ribbon, WIDTH};
 use crate::kernel::{Kernel, KernelHandle};
 use crate::key::Key;
 use crate::math;
 use crate::results::BatchResults;
-use crate::store::{Owned, Store, lines_as_half_words};
+use crate::store::{Owned, Store};
 
 pub(crate) use builder::MIN_FPR;
 pub use builder::StaticBuilder;
-use layout::RibbonLayout;
+use fuse::FuseTable;
+use ribbon::RibbonTable;
 
 /// A filter that is built once from all its keys and takes no others.
 ///
@@ -53,13 +52,29 @@ use layout::RibbonLayout;
 /// approximate membership using ribbon".
 #[derive(Clone, Debug)]
 pub struct StaticFilter<S = Owned> {
-    layout: RibbonLayout,
     hash: HashSpec,
     info: FilterInfo,
-    cuts: S,
-    rows: S,
+    table: Table<S>,
     kernel: KernelHandle,
 }
+
+/// The data of a filter, in one of the layouts.
+#[derive(Clone, Debug)]
+enum Table<S> {
+    Ribbon(RibbonTable<S>),
+    Fuse(FuseTable<S>),
+}
+
+/// Evaluates an expression with the table of any layout.
+macro_rules! with_table {
+    ($filter:expr, $table:ident => $call:expr) => {
+        match &$filter.table {
+            Table::Ribbon($table) => $call,
+            Table::Fuse($table) => $call,
+        }
+    };
+}
+use with_table;
 
 // ---- Constructors -------------------------------------------------------------------------------
 
@@ -109,25 +124,8 @@ impl StaticFilter {
 // ---- Queries ------------------------------------------------------------------------------------
 
 impl<S: Store> StaticFilter<S> {
-    fn from_parts(
-        layout: RibbonLayout,
-        hash: HashSpec,
-        info: FilterInfo,
-        cuts: S,
-        rows: S,
-    ) -> Self {
-        debug_assert_eq!(cuts.lines().len() as u64, layout.cut_lines());
-        debug_assert_eq!(rows.lines().len() as u64, layout.row_lines());
-        Self { layout, hash, info, cuts, rows, kernel: Kernel::selected() }
-    }
-
-    #[inline]
-    fn ribbon(&self) -> Ribbon<'_> {
-        Ribbon {
-            layers: self.layout.layers(),
-            cuts: lines_as_half_words(self.cuts.lines()),
-            rows: lines_as_half_words(self.rows.lines()),
-        }
+    fn from_parts(hash: HashSpec, info: FilterInfo, table: Table<S>) -> Self {
+        Self { hash, info, table, kernel: Kernel::selected() }
     }
 
     /// Returns true if the filter may have been built from the key, false if it certainly was not.
@@ -145,7 +143,10 @@ impl<S: Store> StaticFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
-        self.kernel.ribbon_contains(self.ribbon(), hash)
+        match &self.table {
+            Table::Ribbon(table) => self.kernel.ribbon_contains(table.ribbon(), hash),
+            Table::Fuse(table) => table.fuse().contains(hash),
+        }
     }
 
     /// [`contains`](Self::contains) for many keys; `found` has one result for each.
@@ -153,8 +154,16 @@ impl<S: Store> StaticFilter<S> {
     /// Cost: as one by one, but cache misses overlap.
     pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
         for_each_chunk(keys, &self.hash, found, |hashes, found| {
-            self.kernel.ribbon_batch(self.ribbon(), hashes, found);
+            self.contains_words(hashes, found);
         });
+    }
+
+    /// Looks up many hashes. `found` has one word for 64 hashes.
+    fn contains_words(&self, hashes: &[u64], found: &mut [u64]) {
+        match &self.table {
+            Table::Ribbon(table) => self.kernel.ribbon_batch(table.ribbon(), hashes, found),
+            Table::Fuse(table) => self.kernel.fuse_batch(table.fuse(), hashes, found),
+        }
     }
 
     /// Returns the number of distinct hashes that the filter was built from.
@@ -166,7 +175,7 @@ impl<S: Store> StaticFilter<S> {
     /// Returns true if the filter was built from no keys; it then contains none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.layout.layers().is_empty()
+        with_table!(self, table => table.is_empty())
     }
 
     /// Returns the exact false-positive rate: the share of absent keys that are found by chance. It
@@ -175,25 +184,8 @@ impl<S: Store> StaticFilter<S> {
     /// Cost: reads the cuts, a hundredth of the filter.
     #[must_use]
     pub fn fpr(&self) -> f64 {
-        let cuts = lines_as_half_words(self.cuts.lines());
-        let (mut reach, mut fpr) = (1.0, 0.0);
-        for layer in self.layout.layers() {
-            let [narrow, wide] = kept_starts(layer, cuts);
-            let starts = layer.shards as f64 * layer.starts() as f64;
-            let (narrow, wide) = (narrow as f64 / starts, wide as f64 / starts);
-            let columns = layer.columns as u32;
-            fpr += reach
-                * (narrow * math::static_fpr(columns, 0.0) + wide * math::static_fpr(columns, 1.0));
-            reach *= (1.0 - narrow - wide).max(0.0);
-        }
+        let fpr = with_table!(self, table => table.fpr());
         math::probability_of_either(fpr, math::hash_floor(self.info.inserted))
-    }
-
-    /// Returns the share of rows that keys take.
-    fn row_fill(&self) -> f64 {
-        let rows = |layer: &Layer| layer.shards as f64 * layer.segments as f64 * WIDTH as f64;
-        let rows: f64 = self.layout.layers().iter().map(rows).sum();
-        if rows == 0.0 { 0.0 } else { (self.info.inserted as f64 / rows).min(1.0) }
     }
 
     /// Copies the filter into memory of its own: see
@@ -202,42 +194,23 @@ impl<S: Store> StaticFilter<S> {
     /// # Errors
     /// If memory allocation fails.
     pub fn try_clone(&self) -> Result<StaticFilter> {
-        let (cuts, rows) =
-            (Owned::from_lines(self.cuts.lines())?, Owned::from_lines(self.rows.lines())?);
-        Ok(StaticFilter::from_parts(self.layout.clone(), self.hash, self.info, cuts, rows))
+        let table = match &self.table {
+            Table::Ribbon(table) => Table::Ribbon(table.try_clone()?),
+            Table::Fuse(table) => Table::Fuse(table.try_clone()?),
+        };
+        Ok(StaticFilter::from_parts(self.hash, self.info, table))
     }
-}
-
-/// Returns the number of starts that are not bumped: those of keys that compare `columns` columns,
-/// and those of keys that compare one more.
-fn kept_starts(layer: &Layer, cuts: &[u32]) -> [u64; 2] {
-    if layer.last {
-        // The last layer bumps nothing and has no cuts. Computed, because the number of segments in
-        // a file is not bounded by the length of cuts.
-        let pairs = layer.wide.saturating_sub(1);
-        let wide = (pairs - pairs / layer.segments) * WIDTH;
-        return [layer.shards * (layer.segments - 1) * WIDTH - wide, wide];
-    }
-    let mut kept = [0, 0];
-    for shard in 0..layer.shards {
-        for segment in 0..layer.segments - 1 {
-            let bucket = segment * WIDTH / BUCKET;
-            let cut = layer.bumped_in(cuts, shard, bucket);
-            let bumped = cut.saturating_sub(segment * WIDTH % BUCKET);
-            let columns = layer.columns_of(shard * layer.segments + segment);
-            kept[usize::from(columns > layer.columns)] += WIDTH - bumped.min(WIDTH);
-        }
-    }
-    kept
 }
 
 impl<S: Store, T: Store> PartialEq<StaticFilter<T>> for StaticFilter<S> {
-    /// Compares hash, layers and bits: equal filters were built from the same keys for the same
-    /// rate. Target rates may differ.
+    /// Compares hash, layout and bits: equal filters were built from the same keys for the same rate.
+    /// Target rates may differ.
     fn eq(&self, other: &StaticFilter<T>) -> bool {
-        self.layout == other.layout
-            && self.hash == other.hash
-            && self.cuts.lines() == other.cuts.lines()
-            && self.rows.lines() == other.rows.lines()
+        self.hash == other.hash
+            && match (&self.table, &other.table) {
+                (Table::Ribbon(ours), Table::Ribbon(theirs)) => ours.equals(theirs),
+                (Table::Fuse(ours), Table::Fuse(theirs)) => ours.equals(theirs),
+                _ => false,
+            }
     }
 }

@@ -177,6 +177,29 @@ fn equations_of_static_filters_are_explained() {
 }
 
 #[test]
+fn slots_of_fuse_filters_are_explained() {
+    let mut rng = Rng::new(10);
+    let mut hashes = |count| (0..count).map(|_| rng.next_u64()).collect::<Vec<_>>();
+    let (members, unknown) = (hashes(3000), hashes(3000));
+    let builder = StaticFilter::builder().fpr(0.03).fuse(true);
+    let filter = builder.from_mixed_hashes(members.clone()).unwrap();
+    let mut compared = [0; 2];
+    for hash in members.iter().chain(&unknown) {
+        let explanation = filter.explain_mixed_hash(&[*hash]);
+        assert_eq!(explanation.contains, filter.contains_mixed_hash(*hash));
+        let numbers = &explanation.parts[0].numbers;
+        let number = |name| numbers.iter().find(|number| number.0 == name).unwrap().1;
+        assert_eq!(number("fingerprint") == number("result"), explanation.contains);
+        assert!(number("slot 1") < number("slot 2") && number("slot 3") < number("slot 4"));
+        compared[number("bits") as usize - 5] += 1;
+    }
+    // A rate of 3 % is 5.06 bits.
+    assert!(compared[0] > compared[1] && compared[1] > 0, "{compared:?}");
+    let empty = builder.from_mixed_hashes(Vec::new()).unwrap();
+    assert!(!empty.explain_mixed_hash(&[1]).contains);
+}
+
+#[test]
 fn expired_generations_do_not_count() {
     let mut filter = WindowedBloomFilter::with_time(1000, 0.01, 60).unwrap();
     filter.advance_to(1000);

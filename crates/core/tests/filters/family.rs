@@ -28,6 +28,7 @@ fn family() -> Vec<AnyFilter> {
         FilterCascade::build(&keys, &others, RATE).unwrap().into(),
         WideBloomFilter::with_fpr(KEYS, RATE).unwrap().into(),
         VectorQuotientFilter::with_fpr(KEYS, RATE).unwrap().into(),
+        StaticFilter::builder().fpr(RATE).fuse(true).build(&keys).unwrap().into(),
     ];
     let types: Vec<_> = family.iter().map(|filter| filter.as_dyn().filter_type()).collect();
     assert_eq!(types, FilterType::ALL, "a filter type is missing in this list");
@@ -52,7 +53,7 @@ fn filled(mut filter: AnyFilter) -> AnyFilter {
         }
         Err(error) => {
             assert!(error.is_unsupported(), "{kind}: {error}");
-            assert!(matches!(kind, FilterType::Static | FilterType::Cascade), "{kind}");
+            assert!(kind.is_fixed(), "{kind}");
         }
     }
     filter

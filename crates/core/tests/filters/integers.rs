@@ -63,6 +63,8 @@ fn integers_as_keys_keep_the_rate() {
         judge("TypedBloomFilter", &|key| typed.contains(key));
         let fixed = StaticFilter::builder().fpr(RATE).build(&keys).unwrap();
         judge("StaticFilter", &|key| fixed.contains(key));
+        let fuse = StaticFilter::builder().fpr(RATE).fuse(true).build(&keys).unwrap();
+        judge("StaticFilter, fuse", &|key| fuse.contains(key));
         let cascade = FilterCascade::builder(RATE).build(&keys, &others[..1000]).unwrap();
         judge("FilterCascade", &|key| cascade.contains(key));
     }

@@ -18,6 +18,7 @@ mod scalable;
 mod serde;
 mod sizing;
 mod static_filter;
+mod static_fuse;
 mod std_traits;
 mod transfer;
 mod vector_quotient;

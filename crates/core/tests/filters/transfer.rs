@@ -29,6 +29,7 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         FilterCascade::build(&members, &others, rate).unwrap().into(),
         WideBloomFilter::with_fpr(keys, rate).unwrap().into(),
         VectorQuotientFilter::with_fpr(keys, rate).unwrap().into(),
+        StaticFilter::builder().fpr(rate).fuse(true).build(&members).unwrap().into(),
         // Empty filters.
         StaticFilter::build::<u64>(&[], rate).unwrap().into(),
         ScalableBloomFilter::with_fpr(1, rate).unwrap().into(),

@@ -1,11 +1,17 @@
-//! A simple implementation of layout 8 of docs/reference/format.md, and static filters compared with it and with
-//! their keys.
+//! A simple implementation of layout 8 of docs/reference/format.md, and static filters of both layouts compared with
+//! such implementations and with their keys.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use petal::{BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, StaticFilter};
+#[path = "static_fuse.rs"]
+pub(crate) mod static_fuse;
+
+use petal::{
+    BatchResults, Borrowed, FilterType, HashSpec, Membership as _, Persist as _, StaticBuilder,
+    StaticFilter,
+};
 
 /// A file of layout 8, queried by the document, without checks.
 pub(crate) struct Naive<'a> {
@@ -215,6 +221,23 @@ pub(crate) fn drive(bytes: &[u8]) {
         }
     }
     let set: BTreeSet<u64> = hashes.iter().copied().collect();
+    let near = set.iter().map(|hash| hash ^ 1).take(300);
+    let others = (0..300).map(|_| bytes.word().wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let mut queries: Vec<u64> = set.iter().copied().collect();
+    queries.extend(near.chain(others).chain([0, u64::MAX]));
+    let metadata = if keyed { "{}" } else { "" };
+    compare(builder.fuse(false), hashes.clone(), &set, &queries, metadata);
+    compare(builder.fuse(true), hashes, &set, &queries, metadata);
+}
+
+/// Builds the filter of a set, and compares the results of every way to query it with the set and the document.
+fn compare(
+    builder: StaticBuilder,
+    hashes: Vec<u64>,
+    set: &BTreeSet<u64>,
+    queries: &[u64],
+    metadata: &str,
+) {
     let filter = builder.from_mixed_hashes(hashes).expect("a set of any kind");
     assert_eq!((filter.len(), filter.is_empty()), (set.len() as u64, set.is_empty()));
 
@@ -224,7 +247,6 @@ pub(crate) fn drive(bytes: &[u8]) {
     let sorted = sorted.expect("the same set");
     assert!(sorted == filter);
 
-    let metadata = if keyed { "{}" } else { "" };
     let file = file_of(&filter, metadata);
     assert!(file == file_of(&sorted, metadata));
     let (read, text) = StaticFilter::read_from(&file[..]).expect("just written");
@@ -232,18 +254,19 @@ pub(crate) fn drive(bytes: &[u8]) {
     let aligned = Aligned::new(&file);
     let borrowed = StaticFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()).expect("just written");
     assert!(borrowed == filter && petal_is_sound(&file));
-    let naive = Naive::new(&file);
-
-    let near = set.iter().map(|hash| hash ^ 1).take(300);
-    let others = (0..300).map(|_| bytes.word().wrapping_mul(0x2545_f491_4f6c_dd1d));
-    let mut queries: Vec<u64> = set.iter().copied().collect();
-    queries.extend(near.chain(others).chain([0, u64::MAX]));
+    let naive: Box<dyn Fn(u64) -> bool + '_> = if filter.filter_type() == FilterType::StaticFuse {
+        let naive = static_fuse::Naive::new(&file);
+        Box::new(move |hash| naive.contains(hash))
+    } else {
+        let naive = Naive::new(&file);
+        Box::new(move |hash| naive.contains(hash))
+    };
     let (mut found, mut found_lent) = (BatchResults::new(), BatchResults::new());
-    filter.contains_mixed_hashes(&queries, &mut found);
-    borrowed.contains_mixed_hashes(&queries, &mut found_lent);
+    filter.contains_mixed_hashes(queries, &mut found);
+    borrowed.contains_mixed_hashes(queries, &mut found_lent);
     assert_eq!(found, found_lent);
     for (at, &hash) in queries.iter().enumerate() {
-        let answer = naive.contains(hash);
+        let answer = naive(hash);
         assert!(answer || !set.contains(&hash), "absent: {hash:#x}");
         assert_eq!(found.get(at), answer, "{hash:#x} in a batch");
         assert_eq!(filter.contains_mixed_hash(hash), answer, "{hash:#x}");

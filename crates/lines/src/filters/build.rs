@@ -5,7 +5,7 @@
 
 use std::num::NonZeroUsize;
 
-use petal::FilterType::{Counting, Scalable, Static, Windowed};
+use petal::FilterType::{Cascade, Counting, Scalable, StaticFuse, Windowed};
 use petal::{AnyFilter, FilterCascade, FilterType, Membership, StaticFilter};
 
 use super::fill::{count_lines, fill, hashes};
@@ -67,10 +67,7 @@ impl FilterSpec {
         let threads = NonZeroUsize::new(settings.jobs).unwrap_or(NonZeroUsize::MIN);
         let members = hashes(settings, &hash, inputs, 0)?;
         let lines = members.len() as u64;
-        let filter = if kind == Static {
-            let builder = StaticFilter::builder().hash(hash).fpr(rate).threads(threads);
-            AnyFilter::from(builder.from_mixed_hashes(members)?)
-        } else {
+        let filter = if kind == Cascade {
             let others = hashes(settings, &hash, &self.not_in, lines)?;
             let builder = FilterCascade::builder(rate).hash(hash).threads(threads);
             let cascade = builder.from_mixed_hashes(members, others);
@@ -78,6 +75,10 @@ impl FilterSpec {
                 0 => error.into(),
                 lines => self.contradiction(lines as u64),
             })?)
+        } else {
+            let builder = StaticFilter::builder().hash(hash).fpr(rate).threads(threads);
+            let builder = builder.fuse(kind == StaticFuse);
+            AnyFilter::from(builder.from_mixed_hashes(members)?)
         };
         self.check_size(&filter)?;
         Ok(BuiltFilter { filter, lines, passes: 1 })

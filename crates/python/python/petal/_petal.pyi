@@ -379,7 +379,13 @@ class WindowedBloomFilter(Filter):
 @final
 class StaticFilter(Filter):
     def __new__(
-        cls, keys: _Keys, fpr: float = 0.01, *, seed: int = 0, secret: bytes | None = None
+        cls,
+        keys: _Keys,
+        fpr: float = 0.01,
+        *,
+        fuse: bool = False,
+        seed: int = 0,
+        secret: bytes | None = None,
     ) -> Self: ...
 
 @final

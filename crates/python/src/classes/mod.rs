@@ -411,7 +411,7 @@ pub(crate) fn object(py: Python<'_>, state: FilterState) -> PyResult<Py<PyAny>> 
         FilterType::Windowed => {
             Py::new(py, with_state(state, windowed::WindowedBloomFilter))?.into_any()
         }
-        FilterType::Static => {
+        FilterType::Static | FilterType::StaticFuse => {
             Py::new(py, with_state(state, static_filter::StaticFilter))?.into_any()
         }
         FilterType::Cascade => Py::new(py, with_state(state, cascade::FilterCascade))?.into_any(),

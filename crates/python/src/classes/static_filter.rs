@@ -11,7 +11,8 @@ use crate::keys::KeyHasher;
 use crate::state::FilterState;
 
 /// A filter that is built once from all its keys and takes little more than the least possible
-/// space: about 1.01 * log2(1/fpr) bits per key. Keys as for contains_batch().
+/// space: about 1.01 * log2(1/fpr) bits per key. Keys as for contains_batch(). With fuse=True it is
+/// a binary fuse filter: faster to query and to build, about 1.1 * log2(1/fpr) bits per key.
 ///
 /// Cost: about 100 ns and 16 bytes of memory per key while it is built.
 #[pyclass(frozen, extends = Filter, module = "petal")]
@@ -20,16 +21,17 @@ pub(crate) struct StaticFilter;
 #[pymethods]
 impl StaticFilter {
     #[new]
-    #[pyo3(signature = (keys, fpr = 0.01, *, seed = 0, secret = None))]
+    #[pyo3(signature = (keys, fpr = 0.01, *, fuse = false, seed = 0, secret = None))]
     fn new(
         keys: &Bound<'_, PyAny>,
         fpr: f64,
+        fuse: bool,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hash = hash(seed, secret, false)?;
         let hashes = batch::hashes(keys, KeyHasher::Native(hash))?;
-        let builder = petal::StaticFilter::builder().hash(hash).fpr(fpr);
+        let builder = petal::StaticFilter::builder().hash(hash).fpr(fpr).fuse(fuse);
         let built = keys
             .py()
             .detach(|| builder.from_mixed_hashes(hashes))

@@ -3,6 +3,7 @@
 
 mod blocked;
 mod counting;
+mod fuse;
 mod generations;
 mod ribbon;
 #[cfg(feature = "std")]

@@ -11,7 +11,8 @@
 //! Cost: 30 to 40 ns per key. Memory: 8 bytes per row, 4 per key. Source: Dillinger & Walzer 2021 for
 //! the elimination, Dillinger, Hübschle-Schneider, Sanders & Walzer 2022 for bumping.
 
-use crate::error::{Error, Result};
+use super::super::sort::reserve;
+use crate::error::Result;
 use crate::kernel::ribbon::{BUCKET, CUTS, CUTS_IN_HALF, Layer, WIDTH, equation};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -174,10 +175,4 @@ impl Solver {
             end = begin;
         }
     }
-}
-
-/// Reserves space for `more` elements, or returns an error.
-pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
-    let refused = |_| Error::alloc((more as u64).saturating_mul(size_of::<T>() as u64));
-    vec.try_reserve_exact(more).map_err(refused)
 }

@@ -1,7 +1,6 @@
-//! Building a static filter, layer by layer: sort the hashes, cut them into shards, solve each shard.
+//! Building a ribbon, layer by layer: sort the hashes, cut them into shards, solve each shard.
 //!
-//! The hashes of a layer are sorted into groups, then each group within a core's cache. Duplicates,
-//! now neighbours, are dropped. A shard is a range of sorted hashes; each thread takes the next shard
+//! A shard is a range of sorted hashes; each thread takes the next shard
 //! when it is free. The keys that a shard bumps are moved to the front of its range, and together are
 //! the keys of the next layer. The last layer has extra rows, and is solved again with other seeds
 //! until all its keys fit.
@@ -15,16 +14,16 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use core::num::NonZeroUsize;
-use core::slice::IterMut;
 
+use super::super::builder::Wanted;
+use super::super::sort::{compact, cut_off, drop_duplicates, reserve, share_work, sort};
+use super::RibbonTable;
 use super::layout::{HALVES, LayerParams, MAX_COLUMNS, MAX_LAYERS, MAX_SEGMENTS, RibbonLayout};
-use super::solve::{Solver, reserve};
+use super::solve::Solver;
 use crate::error::{Error, Result};
 use crate::kernel::ribbon::{Layer, WIDTH, remix, unmix};
-use crate::kernel::scale;
 use crate::math;
 use crate::store::{Owned, StoreMut, lines_as_half_words_mut};
-use crate::threads::run_each;
 
 /// The number of keys per row of a layer that bumps: enough to fill nearly all rows
 /// (docs/design/filters.md).
@@ -35,34 +34,19 @@ const SHARD: u64 = 1 << 15;
 const LAST: usize = 1024;
 /// The number of attempts to solve the last layer, which becomes larger from time to time.
 const TRIES: u64 = 400;
-/// The number of hashes of a group that is sorted at once, and the largest number of groups.
-const GROUP: usize = 1 << 14;
-const MAX_GROUPS: usize = 2048;
 /// Returns the factor below 1 by which the target rate is lowered. It allows for uneven bumping,
 /// which has more effect with fewer keys; with too few keys to bump any, the factor is 0.999.
 fn aim(keys: u64) -> f64 {
     0.999 - if keys > LAST as u64 { 0.5 / (keys as f64).sqrt() } else { 0.0 }
 }
 
-/// The parts of a filter.
-pub(super) struct Built {
-    pub(super) layout: RibbonLayout,
-    pub(super) cuts: Owned,
-    pub(super) rows: Owned,
-    pub(super) keys: u64,
-}
-
-/// The parameters of a filter.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) rate: f64,
-    /// False positives of filters with different seeds are independent.
-    pub(super) seed: u64,
-    pub(super) threads: NonZeroUsize,
-}
-
-/// Builds a filter of hashes, which are overwritten. `spare` has the same length.
-pub(super) fn build(hashes: &mut [u64], spare: &mut [u64], wanted: &Wanted) -> Result<Built> {
+/// Builds a ribbon of hashes, which are overwritten, and returns it with the number of distinct
+/// hashes. `spare` has the same length.
+pub(in super::super) fn build(
+    hashes: &mut [u64],
+    spare: &mut [u64],
+    wanted: &Wanted,
+) -> Result<(RibbonTable<Owned>, u64)> {
     let (mut layout, mut share) = columns_for(wanted.rate, 0)?;
     let mut parts = Vec::new();
     let (mut keys, mut left) = (0, hashes.len());
@@ -74,7 +58,8 @@ pub(super) fn build(hashes: &mut [u64], spare: &mut [u64], wanted: &Wanted) -> R
             hashes[..left].sort_unstable();
             left = drop_duplicates(&mut hashes[..left]);
         } else {
-            left = sort(&mut hashes[..left], &mut spare[..left], seed, wanted.threads)?;
+            let mix = |hash| remix(hash, seed);
+            left = sort(&mut hashes[..left], &mut spare[..left], mix, wanted.threads)?;
         }
         let hashes = &mut hashes[..left];
         if number == 0 {
@@ -96,7 +81,7 @@ pub(super) fn build(hashes: &mut [u64], spare: &mut [u64], wanted: &Wanted) -> R
         left = bumped;
     }
     let (cuts, rows) = join_parts(&layout, parts)?;
-    Ok(Built { layout, cuts, rows, keys })
+    Ok((RibbonTable::from_parts(layout, cuts, rows), keys))
 }
 
 /// Returns a layout without layers for this rate, and the share of queries that compare one column
@@ -187,126 +172,6 @@ fn join_parts(layout: &RibbonLayout, parts: Vec<Part>) -> Result<(Owned, Owned)>
     Ok((cuts, rows))
 }
 
-// ---- Sorting ------------------------------------------------------------------------------------
-
-/// Mixes the hashes for a layer, sorts them and drops duplicates; returns how many are left, at the
-/// front.
-///
-/// Cost: reads and writes each hash four times, two of them out of cache.
-fn sort(hashes: &mut [u64], spare: &mut [u64], seed: u64, threads: NonZeroUsize) -> Result<usize> {
-    let groups = (hashes.len() / GROUP).clamp(1, MAX_GROUPS);
-    let group_of = |g: u64| scale(g, groups as u64) as usize;
-    let part = hashes.len().div_ceil(threads.get()).max(1);
-    let counts = run_each(hashes.chunks_mut(part), |hashes| {
-        let mut counts = vec![0; groups];
-        for hash in hashes {
-            *hash = remix(*hash, seed);
-            counts[group_of(*hash)] += 1;
-        }
-        counts
-    });
-    // The space of a group is divided among the threads.
-    let lengths: Vec<usize> =
-        (0..groups).map(|group| counts.iter().map(|counts| counts[group]).sum()).collect();
-    let mut places: Vec<Vec<IterMut<'_, u64>>> = counts.iter().map(|_| Vec::new()).collect();
-    let mut rest = &mut *spare;
-    for group in 0..groups {
-        for (counts, places) in counts.iter().zip(&mut places) {
-            let (place, behind) = rest.split_at_mut(counts[group]);
-            places.push(place.iter_mut());
-            rest = behind;
-        }
-    }
-    run_each(hashes.chunks(part).zip(places), |(hashes, mut places)| {
-        for &g in hashes {
-            if let Some(place) = places[group_of(g)].next() {
-                *place = g;
-            }
-        }
-    });
-    let mut left = vec![0; groups];
-    let (mut sources, mut targets) = (&*spare, &mut *hashes);
-    let work = lengths.iter().zip(&mut left).map(|(&length, left)| {
-        let source;
-        (source, sources) = sources.split_at(length);
-        let (target, behind) = core::mem::take(&mut targets).split_at_mut(length);
-        targets = behind;
-        (source, target, left)
-    });
-    share_work(work, threads, Vec::new, |counts, (source, target, left)| {
-        sort_group(source, target, groups as u64, counts)?;
-        *left = drop_duplicates(target);
-        Ok(())
-    })?;
-    Ok(compact(hashes, lengths.into_iter().zip(left)))
-}
-
-/// Sorts a group from `source` to `target`: by its next digits, enough that few are equal, then
-/// completely.
-fn sort_group(
-    source: &[u64],
-    target: &mut [u64],
-    groups: u64,
-    counts: &mut Vec<u32>,
-) -> Result<()> {
-    let digits = source.len();
-    if digits as u64 > u64::from(u32::MAX) {
-        target.copy_from_slice(source);
-        target.sort_unstable();
-        return Ok(());
-    }
-    let digit = |g: u64| scale(g.wrapping_mul(groups), digits as u64) as usize;
-    counts.clear();
-    reserve(counts, digits)?;
-    counts.resize(digits, 0);
-    source.iter().for_each(|&g| counts[digit(g)] += 1);
-    let mut sum = 0;
-    for count in counts.iter_mut() {
-        sum += *count;
-        *count = sum;
-    }
-    for &g in source {
-        let count = &mut counts[digit(g)];
-        *count -= 1;
-        target[*count as usize] = g;
-    }
-    // Each count is now the start of its digit.
-    let mut begin = 0;
-    for end in counts.iter().skip(1).map(|&end| end as usize).chain([digits]) {
-        if end - begin > 1 {
-            target[begin..end].sort_unstable();
-        }
-        begin = end;
-    }
-    Ok(())
-}
-
-/// Drops duplicates; returns how many are left, at the front.
-fn drop_duplicates(sorted: &mut [u64]) -> usize {
-    let mut left = 0;
-    for at in 0..sorted.len() {
-        if at == 0 || sorted[at] != sorted[left - 1] {
-            sorted[left] = sorted[at];
-            left += 1;
-        }
-    }
-    left
-}
-
-/// Moves the remaining elements of all runs to the front and returns their number. Each run is given
-/// by its length and the number of elements that remain at its front.
-fn compact(hashes: &mut [u64], runs: impl Iterator<Item = (usize, usize)>) -> usize {
-    let (mut begin, mut to) = (0, 0);
-    for (length, left) in runs {
-        if begin != to {
-            hashes.copy_within(begin..begin + left, to);
-        }
-        begin += length;
-        to += left;
-    }
-    to
-}
-
 // ---- Solving ------------------------------------------------------------------------------------
 
 /// Solves all shards of a layer. Moves the bumped keys to the front and returns their number.
@@ -340,46 +205,4 @@ fn solve(
     })?;
     let bumped = compact(keys, runs.into_iter());
     Ok((part, bumped))
-}
-
-/// Splits off the first `length` elements.
-fn cut_off<'a, T>(left: &mut &'a mut [T], length: usize) -> &'a mut [T] {
-    let (first, behind) = core::mem::take(left).split_at_mut(length);
-    *left = behind;
-    first
-}
-
-// ---- Threads ------------------------------------------------------------------------------------
-
-/// Runs pieces of work on `threads` threads; each thread takes the next piece when it is free, and
-/// has its own scratch memory.
-#[cfg(feature = "std")]
-fn share_work<W: Send, T>(
-    work: impl Iterator<Item = W> + Send,
-    threads: NonZeroUsize,
-    scratch: impl Fn() -> T + Sync,
-    act: impl Fn(&mut T, W) -> Result<()> + Sync,
-) -> Result<()> {
-    let work = std::sync::Mutex::new(work);
-    // The lock is not held during the work.
-    let next = || work.lock().ok()?.next();
-    let results = run_each(0..threads.get(), |_| {
-        let mut scratch = scratch();
-        while let Some(work) = next() {
-            act(&mut scratch, work)?;
-        }
-        Ok(())
-    });
-    results.into_iter().collect()
-}
-
-#[cfg(not(feature = "std"))]
-fn share_work<W, T>(
-    mut work: impl Iterator<Item = W>,
-    _threads: NonZeroUsize,
-    scratch: impl Fn() -> T,
-    act: impl Fn(&mut T, W) -> Result<()>,
-) -> Result<()> {
-    let mut scratch = scratch();
-    work.try_for_each(|work| act(&mut scratch, work))
 }

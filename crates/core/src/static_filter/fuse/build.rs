@@ -1,0 +1,175 @@
+//! Building a binary fuse filter: sort the hashes, cut them into shards, solve each shard.
+//!
+//! A shard is a range of sorted hashes; each thread takes the next shard when it is free. A shard
+//! that cannot be solved is tried with other multipliers, and if these fail, too, all shards become larger.
+//!
+//! Invariants: the filter depends on the set of hashes and the rate, not on their order, duplicates
+//! or threads.
+//!
+//! Memory: twice the hashes, 16 bytes per key, beside the filter; three megabytes per thread.
+
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use core::num::NonZeroUsize;
+
+use super::super::builder::Wanted;
+use super::super::sort::{cut_off, reserve, share_work, sort};
+use super::peel::{MAX_KEYS, Solver};
+use super::{FuseTable, lines_of};
+use crate::error::{Error, Result};
+use crate::kernel::blocked::{MIX_HIGH, MIX_LOW};
+use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS, fuse_hash};
+use crate::math;
+use crate::store::{Owned, StoreMut, lines_as_words_mut};
+
+/// The largest mean number of keys of a shard.
+const SHARD: u64 = 3 << 17;
+/// The number of multipliers that a shard tries, and how often all shards become larger by a sixteenth.
+const MULTIPLIERS: u64 = 8;
+const ROUNDS: u64 = 20;
+
+/// For each logarithm of a segment, the smallest number of keys of a shard with such segments, and
+/// the number of slots per 1000 keys in which keys may start. 2^(0.6 log2 n) slots are the best
+/// segment of n keys; with the numbers of slots about one attempt in two succeeds below 1000 keys,
+/// nearly every one above (docs/design/filters.md).
+const SIZES: [(u64, u64); 12] = [
+    (0, 1000),
+    (2, 700),
+    (6, 800),
+    (18, 850),
+    (57, 980),
+    (181, 1030),
+    (575, 1110),
+    (1825, 1150),
+    (5793, 1130),
+    (18_390, 1100),
+    (58_390, 1080),
+    (185_364, 1070),
+];
+
+/// Builds a filter of hashes, which are overwritten, and returns it with the number of distinct
+/// hashes. `spare` has the same length.
+pub(in super::super) fn build(
+    hashes: &mut [u64],
+    spare: &mut [u64],
+    wanted: &Wanted,
+) -> Result<(FuseTable<Owned>, u64)> {
+    let distinct = sort(hashes, spare, fuse_hash, wanted.threads)?;
+    let hashes = &hashes[..distinct];
+    let keys = distinct as u64;
+    let slots = SlotPlan::new(wanted.rate, keys)?;
+    let shards = if keys == 0 { 0 } else { keys.div_ceil(SHARD).next_power_of_two() };
+    let (ends, most) = shard_ends(hashes, shards)?;
+    if most <= MAX_KEYS {
+        for round in 0..ROUNDS {
+            let params = slots.params(shards, most, round)?;
+            if let Some(data) = solve(&params, hashes, &ends, round, wanted.threads)? {
+                return Ok((FuseTable::from_parts(params, data), keys));
+            }
+        }
+    }
+    Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter"))
+}
+
+/// Returns the end of each shard in the sorted hashes, and the largest number of keys of one.
+fn shard_ends(hashes: &[u64], shards: u64) -> Result<(Vec<usize>, u64)> {
+    // Only the number of shards matters.
+    let params = FuseParams::new(shards, WAYS, 0, 0, 0)?;
+    let mut ends = Vec::new();
+    reserve(&mut ends, shards as usize)?;
+    let (mut begin, mut most) = (0, 0);
+    for shard in 0..shards {
+        let end = begin + hashes[begin..].partition_point(|&g| params.shard(g) <= shard);
+        ends.push(end);
+        most = most.max(end - begin);
+        begin = end;
+    }
+    Ok((ends, most as u64))
+}
+
+/// The bits of slots.
+struct SlotPlan {
+    bits: u64,
+    /// The share of queries that compare one more bit.
+    share: f64,
+}
+
+impl SlotPlan {
+    fn new(rate: f64, keys: u64) -> Result<Self> {
+        let floor = math::hash_floor(keys);
+        // A rate of 2^-8 has slots of 8 bits, not more of them for the last millionth.
+        let aim = if floor < rate * NEGLIGIBLE { rate } else { rate - floor };
+        let (bits, share) = math::static_columns(aim);
+        if u64::from(bits) > MAX_BITS {
+            return Err(Error::unattainable(keys, rate, floor));
+        }
+        Ok(Self { bits: bits.into(), share })
+    }
+
+    /// Returns dimensions for shards of at most `most` keys, which are larger in each round.
+    fn params(&self, shards: u64, most: u64, round: u64) -> Result<FuseParams> {
+        let size = |&(from, _): &(u64, u64)| from <= most;
+        let log_segment = SIZES.iter().rposition(size).unwrap_or(0);
+        let starts = (most * SIZES[log_segment].1 / 1000 >> log_segment).max(1);
+        let starts = starts + round * starts.div_ceil(16);
+        let segments = starts + WAYS - 1;
+        // Keys that start in the last segments are not wide, because their slots are not all wide.
+        let wide_starts = (self.share * (shards * starts) as f64).ceil() as u64;
+        let (bits, wide) = if wide_starts == 0 {
+            (self.bits, 0)
+        } else if wide_starts >= shards * starts && self.bits < MAX_BITS {
+            (self.bits + 1, 0)
+        } else {
+            let full = (wide_starts - 1) / starts;
+            (self.bits, full * segments + (wide_starts - full * starts) + WAYS - 1)
+        };
+        FuseParams::new(shards, segments, log_segment as u64, bits, wide)
+    }
+}
+
+/// The part of the rate that collisions of hashes may add to it.
+const NEGLIGIBLE: f64 = 1e-6;
+
+/// Solves all shards; `None` if one cannot be solved.
+fn solve(
+    params: &FuseParams,
+    hashes: &[u64],
+    ends: &[usize],
+    round: u64,
+    threads: NonZeroUsize,
+) -> Result<Option<Owned>> {
+    let mut data = Owned::zeroed(lines_of(params))?;
+    let (slots, multipliers) =
+        lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
+    let mut unsolved = Vec::new();
+    reserve(&mut unsolved, ends.len())?;
+    unsolved.resize(ends.len(), true);
+    let (mut slots_left, mut begin) = (slots, 0);
+    let work = (0..).zip(ends).zip(multipliers.iter_mut().zip(&mut unsolved));
+    let work = work.map(|((shard, &end), (multiplier, unsolved))| {
+        let keys = &hashes[begin..end];
+        begin = end;
+        // Several shards have segments of at least 64 slots, so each begins with a word.
+        let word = |shard: u64| params.bit_of(shard * params.stride()).div_ceil(64);
+        let words = cut_off(&mut slots_left, (word(shard + 1) - word(shard)) as usize);
+        (shard, keys, words, multiplier, unsolved)
+    });
+    share_work(
+        work,
+        threads,
+        Solver::default,
+        |solver, (shard, keys, words, multiplier, unsolved)| {
+            for attempt in round * MULTIPLIERS..(round + 1) * MULTIPLIERS {
+                let tried = MIX_LOW.wrapping_add((2 * attempt).wrapping_mul(MIX_HIGH));
+                if solver.solve(params, keys, tried)? {
+                    solver.write_slots(params, shard, words);
+                    *multiplier = tried.to_le();
+                    *unsolved = false;
+                    break;
+                }
+            }
+            Ok(())
+        },
+    )?;
+    Ok((!unsolved.contains(&true)).then_some(data))
+}

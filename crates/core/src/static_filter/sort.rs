@@ -1,0 +1,186 @@
+//! Sorting hashes and dividing work, for the builders of both layouts.
+//!
+//! Hashes are sorted into groups, then each group within a core's cache. Duplicates, now neighbours,
+//! are dropped.
+
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+use core::num::NonZeroUsize;
+use core::slice::IterMut;
+
+use crate::error::{Error, Result};
+use crate::kernel::scale;
+use crate::threads::run_each;
+
+/// The number of hashes of a group that is sorted at once, and the largest number of groups.
+const GROUP: usize = 1 << 14;
+const MAX_GROUPS: usize = 2048;
+
+/// Replaces the hashes by others, sorts them and drops duplicates; returns how many are left, at the
+/// front.
+///
+/// Cost: reads and writes each hash four times, two of them out of cache.
+pub(super) fn sort(
+    hashes: &mut [u64],
+    spare: &mut [u64],
+    mix: impl Fn(u64) -> u64 + Sync,
+    threads: NonZeroUsize,
+) -> Result<usize> {
+    let groups = (hashes.len() / GROUP).clamp(1, MAX_GROUPS);
+    let group_of = |g: u64| scale(g, groups as u64) as usize;
+    let part = hashes.len().div_ceil(threads.get()).max(1);
+    let counts = run_each(hashes.chunks_mut(part), |hashes| {
+        let mut counts = vec![0; groups];
+        for hash in hashes {
+            *hash = mix(*hash);
+            counts[group_of(*hash)] += 1;
+        }
+        counts
+    });
+    // The space of a group is divided among the threads.
+    let lengths: Vec<usize> =
+        (0..groups).map(|group| counts.iter().map(|counts| counts[group]).sum()).collect();
+    let mut places: Vec<Vec<IterMut<'_, u64>>> = counts.iter().map(|_| Vec::new()).collect();
+    let mut rest = &mut *spare;
+    for group in 0..groups {
+        for (counts, places) in counts.iter().zip(&mut places) {
+            let (place, behind) = rest.split_at_mut(counts[group]);
+            places.push(place.iter_mut());
+            rest = behind;
+        }
+    }
+    run_each(hashes.chunks(part).zip(places), |(hashes, mut places)| {
+        for &g in hashes {
+            if let Some(place) = places[group_of(g)].next() {
+                *place = g;
+            }
+        }
+    });
+    let mut left = vec![0; groups];
+    let (mut sources, mut targets) = (&*spare, &mut *hashes);
+    let work = lengths.iter().zip(&mut left).map(|(&length, left)| {
+        let source;
+        (source, sources) = sources.split_at(length);
+        let (target, behind) = core::mem::take(&mut targets).split_at_mut(length);
+        targets = behind;
+        (source, target, left)
+    });
+    share_work(work, threads, Vec::new, |counts, (source, target, left)| {
+        sort_group(source, target, groups as u64, counts)?;
+        *left = drop_duplicates(target);
+        Ok(())
+    })?;
+    Ok(compact(hashes, lengths.into_iter().zip(left)))
+}
+
+/// Sorts a group from `source` to `target`: by its next digits, enough that few are equal, then
+/// completely.
+fn sort_group(
+    source: &[u64],
+    target: &mut [u64],
+    groups: u64,
+    counts: &mut Vec<u32>,
+) -> Result<()> {
+    let digits = source.len();
+    if digits as u64 > u64::from(u32::MAX) {
+        target.copy_from_slice(source);
+        target.sort_unstable();
+        return Ok(());
+    }
+    let digit = |g: u64| scale(g.wrapping_mul(groups), digits as u64) as usize;
+    counts.clear();
+    reserve(counts, digits)?;
+    counts.resize(digits, 0);
+    source.iter().for_each(|&g| counts[digit(g)] += 1);
+    let mut sum = 0;
+    for count in counts.iter_mut() {
+        sum += *count;
+        *count = sum;
+    }
+    for &g in source {
+        let count = &mut counts[digit(g)];
+        *count -= 1;
+        target[*count as usize] = g;
+    }
+    // Each count is now the start of its digit.
+    let mut begin = 0;
+    for end in counts.iter().skip(1).map(|&end| end as usize).chain([digits]) {
+        if end - begin > 1 {
+            target[begin..end].sort_unstable();
+        }
+        begin = end;
+    }
+    Ok(())
+}
+
+/// Drops duplicates; returns how many are left, at the front.
+pub(super) fn drop_duplicates(sorted: &mut [u64]) -> usize {
+    let mut left = 0;
+    for at in 0..sorted.len() {
+        if at == 0 || sorted[at] != sorted[left - 1] {
+            sorted[left] = sorted[at];
+            left += 1;
+        }
+    }
+    left
+}
+
+/// Moves the remaining elements of all runs to the front and returns their number. Each run is given
+/// by its length and the number of elements that remain at its front.
+pub(super) fn compact(hashes: &mut [u64], runs: impl Iterator<Item = (usize, usize)>) -> usize {
+    let (mut begin, mut to) = (0, 0);
+    for (length, left) in runs {
+        if begin != to {
+            hashes.copy_within(begin..begin + left, to);
+        }
+        begin += length;
+        to += left;
+    }
+    to
+}
+
+/// Splits off the first `length` elements.
+pub(super) fn cut_off<'a, T>(left: &mut &'a mut [T], length: usize) -> &'a mut [T] {
+    let (first, behind) = core::mem::take(left).split_at_mut(length);
+    *left = behind;
+    first
+}
+
+/// Runs pieces of work on `threads` threads; each thread takes the next piece when it is free, and
+/// has its own scratch memory.
+#[cfg(feature = "std")]
+pub(super) fn share_work<W: Send, T>(
+    work: impl Iterator<Item = W> + Send,
+    threads: NonZeroUsize,
+    scratch: impl Fn() -> T + Sync,
+    act: impl Fn(&mut T, W) -> Result<()> + Sync,
+) -> Result<()> {
+    let work = std::sync::Mutex::new(work);
+    // The lock is not held during the work.
+    let next = || work.lock().ok()?.next();
+    let results = run_each(0..threads.get(), |_| {
+        let mut scratch = scratch();
+        while let Some(work) = next() {
+            act(&mut scratch, work)?;
+        }
+        Ok(())
+    });
+    results.into_iter().collect()
+}
+
+#[cfg(not(feature = "std"))]
+pub(super) fn share_work<W, T>(
+    mut work: impl Iterator<Item = W>,
+    _threads: NonZeroUsize,
+    scratch: impl Fn() -> T,
+    act: impl Fn(&mut T, W) -> Result<()>,
+) -> Result<()> {
+    let mut scratch = scratch();
+    work.try_for_each(|work| act(&mut scratch, work))
+}
+
+/// Reserves space for `more` elements, or returns an error.
+pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
+    let refused = |_| Error::alloc((more as u64).saturating_mul(size_of::<T>() as u64));
+    vec.try_reserve_exact(more).map_err(refused)
+}

@@ -1,0 +1,292 @@
+//! Static filters of the fuse layout: measured rates, space, corrupted files, and recorded files.
+
+use std::num::NonZeroUsize;
+
+use petal::{
+    BatchResults, Borrowed, Kernel, Membership, Persist as _, StaticBuilder, StaticFilter,
+};
+use petal_testkit::bounds::binomial_range;
+use petal_testkit::corrupt::{bit_flips, extensions, truncations};
+use petal_testkit::rng::Rng;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::models::static_filter::{Aligned, file_of, static_fuse::Naive};
+use crate::naive::update_checksums;
+
+fn hashes(seed: u64, len: usize) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    (0..len).map(|_| rng.next_u64()).collect()
+}
+
+fn fuse(rate: f64) -> StaticBuilder {
+    StaticFilter::builder().fpr(rate).fuse(true)
+}
+
+fn contains_all(filter: &StaticFilter, set: &[u64]) -> bool {
+    let mut found = BatchResults::new();
+    filter.contains_mixed_hashes(set, &mut found);
+    found.count_ones() == set.len() as u64
+        && set.iter().all(|&hash| filter.contains_mixed_hash(hash))
+}
+
+#[test]
+fn every_small_set_is_built() {
+    for keys in (0..300).chain([574, 575, 1000, 1824, 1825, 5792, 5793, 18_389, 18_390]) {
+        for rate in [0.7, 1.0 / 256.0, 0.01, 1e-7] {
+            let set = hashes(keys as u64, keys);
+            let filter = fuse(rate).from_mixed_hashes(set.clone()).unwrap();
+            assert_eq!((filter.len(), filter.is_empty()), (keys as u64, keys == 0));
+            assert!(contains_all(&filter, &set), "{keys} {rate}");
+            assert!(filter.fpr() <= rate * 1.000_001, "{keys} {rate}: {}", filter.fpr());
+        }
+    }
+}
+
+/// Hashes of which a part of the range is missing, as after a query of another filter.
+#[test]
+fn selected_hashes_are_built() {
+    let set = hashes(1, 400_000);
+    let select: [fn(&u64) -> bool; 3] =
+        [|hash| *hash < 1 << 62, |hash| hash % 4 == 1, |hash| hash >> 40 & 3 != 0];
+    for selected in select {
+        let set: Vec<u64> = set.iter().copied().filter(selected).collect();
+        assert!(contains_all(&fuse(0.01).from_mixed_hashes(set.clone()).unwrap(), &set));
+    }
+}
+
+#[test]
+fn number_of_threads_does_not_change_the_filter() {
+    // Several shards.
+    let set = hashes(1, 1_000_000);
+    let built = |threads| {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        fuse(0.01).threads(threads).from_mixed_hashes(set.clone()).unwrap()
+    };
+    let one = built(1);
+    assert!(one == built(2) && one == built(7));
+    assert!(one.parameters().contains(&("shards", 4)));
+    assert!(contains_all(&one, &set));
+    let mut twice = set.clone();
+    twice.extend(set.iter().rev());
+    assert!(one == fuse(0.01).from_mixed_hashes(twice).unwrap());
+    let file = file_of(&one, "");
+    let naive = Naive::new(&file);
+    assert!(set.iter().step_by(17).all(|&hash| naive.contains(hash)));
+}
+
+/// All kernels return what the document says, for every width of slots.
+#[test]
+fn kernels_agree_with_the_document() {
+    let set = hashes(2, 50_000);
+    let queries: Vec<u64> = set.iter().copied().step_by(3).chain(hashes(3, 20_000)).collect();
+    let powers = (1..32).map(|bits| 0.5f64.powi(bits));
+    for rate in powers.chain([0.9, 0.2, 0.1, 0.01, 0.003, 1e-5, 2.5e-10]) {
+        let file = file_of(&fuse(rate).from_mixed_hashes(set.clone()).unwrap(), "");
+        let naive = Naive::new(&file);
+        let expected: Vec<bool> = queries.iter().map(|&hash| naive.contains(hash)).collect();
+        let before = Kernel::current();
+        for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()) {
+            kernel.force();
+            let filter = StaticFilter::read_from(&file[..]).unwrap().0;
+            let mut found = BatchResults::new();
+            for length in [0, 1, 7, 8, 9, 63, 64, 65, 1000, queries.len()] {
+                filter.contains_mixed_hashes(&queries[..length], &mut found);
+                assert!((0..length).all(|at| found.get(at) == expected[at]), "{rate} {kernel:?}");
+            }
+            let single =
+                |(hash, expected): (&u64, &bool)| filter.contains_mixed_hash(*hash) == *expected;
+            assert!(queries.iter().zip(&expected).all(single), "{rate} {kernel:?}");
+        }
+        before.force();
+    }
+}
+
+/// Filters from 8 MiB on prefetch.
+#[test]
+fn large_filters_contain_their_keys() {
+    let set = hashes(15, 3_000_000);
+    let threads = NonZeroUsize::new(2).unwrap();
+    for rate in [1e-7, 1.0 / 65_536.0, 0.3f64.powi(19)] {
+        let filter = fuse(rate).threads(threads).from_mixed_hashes(set.clone()).unwrap();
+        assert!(contains_all(&filter, &set), "{rate}");
+        let mut found = BatchResults::new();
+        let others = hashes(16, 1_000_000);
+        filter.contains_mixed_hashes(&others, &mut found);
+        let (low, high) = binomial_range(others.len() as u64, filter.fpr(), 0.999);
+        assert!((low..=high).contains(&found.count_ones()), "{rate}");
+    }
+}
+
+// ---- Rates and space ----------------------------------------------------------------------------
+
+#[test]
+fn measured_rate_equals_prediction_and_target() {
+    for (keys, rate) in [
+        (100_000, 0.6),
+        (100_000, 0.3),
+        (200_000, 0.1),
+        (3000, 0.04),
+        (200_000, 0.01),
+        (40_000, 0.0072),
+        (100_000, 1.0 / 256.0),
+        (900_000, 1e-3),
+        (100_000, 1e-4),
+    ] {
+        let filter = fuse(rate).from_mixed_hashes(hashes(4, keys)).unwrap();
+        let queries = hashes(5, 1_000_000);
+        let mut found = BatchResults::new();
+        filter.contains_mixed_hashes(&queries, &mut found);
+        let (low, high) = binomial_range(queries.len() as u64, filter.fpr(), 0.999);
+        let yes = found.count_ones();
+        assert!((low..=high).contains(&yes), "{keys} {rate}: {yes} not in {low}..={high}");
+        assert!(filter.fpr() <= rate * 1.000_001, "{keys} {rate}: {}", filter.fpr());
+        assert!(filter.fpr() > rate * 0.97, "{keys} {rate}: {}", filter.fpr());
+        assert!((filter.expected_fpr(keys as u64) / filter.fpr() - 1.0).abs() < 1e-9);
+        assert!(!filter.is_overfull() && filter.target_fpr() == rate);
+    }
+}
+
+/// Bits per key over the minimum, including all data of the file.
+#[test]
+fn space_is_within_13_percent_of_the_minimum() {
+    for (keys, most) in
+        [(1000, 1.5), (10_000, 1.25), (100_000, 1.15), (400_000, 1.13), (1_000_000, 1.13)]
+    {
+        let set = hashes(6, keys);
+        for rate in [0.1, 0.09, 0.01, 1.0 / 256.0, 1e-3, 1e-6] {
+            let filter = fuse(rate).from_mixed_hashes(set.clone()).unwrap();
+            let bits = filter.size_bytes() as f64 * 8.0 / keys as f64;
+            assert!(bits <= most * -rate.log2(), "{keys} {rate}: {}", bits / -rate.log2());
+        }
+    }
+    // One cache line.
+    assert_eq!(fuse(0.01).from_mixed_hashes(hashes(6, 10)).unwrap().size_bytes(), 64);
+}
+
+// ---- Corrupted files ------------------------------------------------------------------------------
+
+/// Returns small files with slots of one width, with two widths, and without slots.
+fn files() -> Vec<Vec<u8>> {
+    [(0, 0.01), (3, 1.0 / 256.0), (60, 1.0 / 65_536.0), (1100, 0.4)]
+        .into_iter()
+        .map(|(keys, rate)| file_of(&fuse(rate).from_mixed_hashes(hashes(7, keys)).unwrap(), "{}"))
+        .collect()
+}
+
+/// Opens and queries borrowed bytes, and reads them. Returns whether each succeeded.
+fn try_all(bytes: &[u8]) -> (bool, bool) {
+    let aligned = Aligned::new(bytes);
+    let opened = StaticFilter::<Borrowed<'_>>::from_bytes(aligned.bytes());
+    if let Ok(filter) = &opened {
+        let mut found = BatchResults::new();
+        let queries = hashes(9, 40);
+        filter.contains_mixed_hashes(&queries, &mut found);
+        for (at, &hash) in queries.iter().enumerate() {
+            assert_eq!(filter.contains_mixed_hash(hash), found.get(at));
+            assert_eq!(filter.explain_mixed_hash(&[hash]).contains, found.get(at));
+        }
+        let dynamic: &dyn Membership = filter;
+        assert!((0.0..=1.0).contains(&dynamic.estimated_fpr()));
+        assert!((0.0..=1.0).contains(&dynamic.fill_ratio()));
+        let _ = (dynamic.describe(), dynamic.parameters(), dynamic.expected_fpr(1 << 40));
+    }
+    (opened.is_ok(), StaticFilter::read_from(bytes).is_ok())
+}
+
+#[test]
+fn corrupted_files_are_errors() {
+    for file in files() {
+        assert_eq!(try_all(&file), (true, true));
+        assert!(truncations(&file).step_by(7).all(|short| try_all(short) == (false, false)));
+        assert!(extensions(&file).all(|longer| !try_all(&longer).1));
+        for (bit, damaged) in bit_flips(&file).filter(|(bit, _)| *bit < 2048 || bit / 8 >= 4096) {
+            let (opened, read) = try_all(&damaged);
+            assert!(!read && (bit >= 258 * 8 || !opened), "bit {bit}");
+        }
+    }
+}
+
+/// Modified files with valid checksums are errors, or filters that can be queried.
+#[test]
+fn modified_files_with_valid_checksums_are_safe() {
+    let mut rng = Rng::new(10);
+    let numbers = [0, 1, 2, 3, 4, 8, 16, 17, 31, 32, 1 << 20, 1 << 31, 1 << 50, 1 << 63, u64::MAX];
+    let mut opened = 0;
+    for file in files() {
+        for at in (64..240).step_by(8).chain([24]) {
+            for number in numbers.into_iter().chain([rng.next_u64()]) {
+                let mut modified = file.clone();
+                modified[at..at + 8].copy_from_slice(&number.to_le_bytes());
+                update_checksums(&mut modified);
+                try_all(&modified);
+            }
+        }
+        // Consistent changes: any dimensions, with the length and extent that they need.
+        for _ in 0..3000 {
+            let (bits, log, shards) = (rng.below(34), rng.below(18), 1 << rng.below(4));
+            let (segments, wide) = (3 + rng.below(6), rng.below(9));
+            let slots = (shards * segments) << log;
+            let words = (slots * bits + (wide << log)).div_ceil(64) + shards;
+            let length = words.div_ceil(8) * 64;
+            if length > 1 << 16 {
+                continue;
+            }
+            let mut modified = file.clone();
+            modified.resize(4096 + length as usize, 0x5a);
+            let fields = [(24, length), (64, slots), (96, bits), (104, log), (112, shards)];
+            for (at, word) in fields.into_iter().chain([(120, segments), (128, wide)]) {
+                modified[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            }
+            update_checksums(&mut modified);
+            let valid = bits < 32 && log < 17 && segments > 3 && wide <= shards * segments;
+            assert_eq!(try_all(&modified).0, valid);
+            opened += u32::from(valid);
+        }
+    }
+    assert!(opened > 1000);
+}
+
+#[test]
+fn files_that_no_writer_creates_are_errors() {
+    let filter = fuse(0.4).from_mixed_hashes(hashes(7, 1100)).unwrap();
+    let file = file_of(&filter, "");
+    // 20 · 64 slots of 1 or 2 bits, a multiplier, and zeros to the end of the line.
+    let mut modified = file.clone();
+    assert_eq!(modified.pop(), Some(0));
+    modified.push(1);
+    update_checksums(&mut modified);
+    assert!(StaticFilter::read_from(&modified[..]).is_err());
+    // Bits between the last slot and the multiplier: three slots of seven bits in a word.
+    let filter = fuse(0.5f64.powi(7)).from_mixed_hashes(vec![5]).unwrap();
+    let small = file_of(&filter, "");
+    let mut modified = small.clone();
+    assert_eq!(modified[4096 + 7], 0);
+    modified[4096 + 7] = 0x80;
+    update_checksums(&mut modified);
+    assert!(StaticFilter::read_from(&modified[..]).is_err());
+    // Bits, logarithm, shards, segments and wide segments out of range, probes, lanes, a parameter.
+    let changes = [(96, 32), (104, 17), (112, 3), (120, 3), (128, 255), (38, 1), (40, 8), (136, 1)];
+    for (at, value) in changes {
+        let mut modified = file.clone();
+        modified[at] = value;
+        update_checksums(&mut modified);
+        assert_eq!(try_all(&modified), (false, false), "{at}");
+    }
+}
+
+// ---- Recorded files -----------------------------------------------------------------------------
+
+#[test]
+fn file_checksums_are_unchanged() {
+    let sums: Vec<u64> =
+        [(0, 0.01), (1, 0.01), (100, 0.03), (3000, 1.0 / 256.0), (80_000, 1e-3), (800_000, 1e-5)]
+            .into_iter()
+            .map(|(keys, rate)| {
+                let filter = fuse(rate).from_mixed_hashes(hashes(13, keys)).unwrap();
+                xxh3_64(&file_of(&filter, ""))
+            })
+            .collect();
+    assert_eq!(sums, GOLDEN, "{sums:#x?}");
+}
+
+const GOLDEN: [u64; 6] = [0; 6];
