@@ -68,6 +68,15 @@ impl Avx2Bmi2 {
             && cpu_has!("popcnt");
         available.then_some(Self(()))
     }
+
+    /// Returns a value without a check.
+    ///
+    /// # Safety
+    /// The machine must have the instructions.
+    #[inline(always)]
+    pub(super) unsafe fn new_unchecked() -> Self {
+        Self(())
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

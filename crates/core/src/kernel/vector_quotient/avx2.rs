@@ -10,7 +10,7 @@ use core::arch::x86_64::*;
 use super::block::BLOCK;
 use super::planes::{Planes, slot_mask};
 use super::shape::{PairParams, Place};
-use super::table::{TableOps, bmi2};
+use super::table::TableOps;
 use crate::kernel::select::Avx2Bmi2;
 use crate::store::CacheLine;
 
@@ -341,6 +341,17 @@ impl Planes for Avx2Bmi2 {
         place: Place,
     ) -> bool {
         // SAFETY: a `Avx2Bmi2` is proof that the machine has the instructions.
-        unsafe { bmi2::insert_by_moving::<Ops>(self, params, blocks, place) }
+        unsafe { insert_by_moving::<Ops>(self, params, blocks, place) }
     }
+}
+
+#[cold]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn insert_by_moving<Ops: TableOps>(
+    select: Avx2Bmi2,
+    params: &PairParams,
+    blocks: &mut [CacheLine],
+    place: Place,
+) -> bool {
+    Ops::insert_by_moving(select, params, blocks, place)
 }

@@ -31,6 +31,7 @@ mod avx2;
 mod batch;
 mod block;
 mod check;
+mod operations;
 mod planes;
 mod shape;
 mod table;

@@ -2,6 +2,7 @@
 
 use super::batch;
 use super::block::{BLOCK, BlockOps};
+use super::operations::{Operations, with_shape};
 use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::cpu::{Kernel, KernelHandle};
@@ -19,66 +20,21 @@ const CANDIDATES: u32 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairTable {
     params: PairParams,
-    #[cfg(target_arch = "x86_64")]
-    bmi2: Option<Avx2Bmi2>,
-}
-
-/// Evaluates an expression with the operations for the shape of a table.
-macro_rules! with_shape {
-    ($params:expr, $ops:ident => $call:expr) => {
-        match $params.shape.tag_bits {
-            6 => {
-                type $ops = BlockOps<6, 8>;
-                $call
-            }
-            7 => {
-                type $ops = BlockOps<7, 7>;
-                $call
-            }
-            8 => {
-                type $ops = BlockOps<8, 6>;
-                $call
-            }
-            10 => {
-                type $ops = BlockOps<10, 5>;
-                $call
-            }
-            13 => {
-                type $ops = BlockOps<13, 4>;
-                $call
-            }
-            _ => {
-                type $ops = BlockOps<18, 3>;
-                $call
-            }
-        }
-    };
-}
-
-/// Calls a function of the shape, compiled for BMI2 if the machine has it.
-macro_rules! dispatch {
-    ($table:expr, $function:ident($($argument:expr),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        if let Some(select) = $table.bmi2 {
-            // SAFETY: a `Avx2Bmi2` is proof that the machine has the instructions.
-            return with_shape!($table.params, Ops => unsafe {
-                bmi2::$function::<Ops>(select, &$table.params, $($argument),*)
-            });
-        }
-        with_shape!($table.params, Ops => Ops::$function(Portable, &$table.params, $($argument),*))
-    }};
+    /// The processor has their instructions.
+    operations: &'static Operations,
 }
 
 impl PairTable {
     /// Creates a table; `kernel` selects its instructions.
     pub(crate) fn new(params: PairParams, kernel: KernelHandle) -> Self {
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = kernel;
-        Self {
-            params,
-            #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.kernel() == Kernel::Portable { None } else { Avx2Bmi2::new() },
+        #[cfg(target_arch = "x86_64")]
+        if kernel.kernel() != Kernel::Portable
+            && let Some(has) = Avx2Bmi2::new()
+        {
+            return Self { params, operations: Operations::avx2(has, &params) };
         }
+        let _ = kernel;
+        Self { params, operations: Operations::portable(&params) }
     }
 
     /// Returns the place of a hash.
@@ -102,36 +58,42 @@ impl PairTable {
     /// Returns whether the table contains the fingerprint of a hash.
     #[inline]
     pub(crate) fn contains(&self, blocks: &[CacheLine], hash: u64) -> bool {
-        dispatch!(self, contains(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.contains)(&self.params, blocks, hash) }
     }
 
     /// Returns the number of copies of the fingerprint of a hash.
     pub(crate) fn count(&self, blocks: &[CacheLine], hash: u64) -> u64 {
-        dispatch!(self, count(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.count)(&self.params, blocks, hash) }
     }
 
     /// Adds a copy of the fingerprint of a hash; false if there is no slot for it. Nothing has changed
     /// then.
     #[inline]
     pub(crate) fn insert(&self, blocks: &mut [CacheLine], hash: u64) -> bool {
-        dispatch!(self, insert(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.insert)(&self.params, blocks, hash) }
     }
 
     /// Removes a copy of the fingerprint of a hash; false if there is none.
     #[inline]
     pub(crate) fn remove(&self, blocks: &mut [CacheLine], hash: u64) -> bool {
-        dispatch!(self, remove(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.remove)(&self.params, blocks, hash) }
     }
 
     /// Looks up many hashes. `found` has one word for 64 hashes and must be 0.
     pub(crate) fn contains_batch(&self, blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]) {
-        dispatch!(self, contains_batch(blocks, hashes, found))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.contains_batch)(&self.params, blocks, hashes, found) }
     }
 
     /// Adds copies of the fingerprints of hashes in turn, until there is no slot for one. Returns the
     /// number of hashes before that one.
     pub(crate) fn insert_batch(&self, blocks: &mut [CacheLine], hashes: &[u64]) -> usize {
-        dispatch!(self, insert_batch(blocks, hashes))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.insert_batch)(&self.params, blocks, hashes) }
     }
 
     /// Removes a copy of the fingerprint of each hash in turn. A result is true if there was one;
@@ -142,7 +104,8 @@ impl PairTable {
         hashes: &[u64],
         removed: &mut [u64],
     ) -> u64 {
-        dispatch!(self, remove_batch(blocks, hashes, removed))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.remove_batch)(&self.params, blocks, hashes, removed) }
     }
 
     /// Returns the number of tags of a block, if the block is sound.
@@ -244,7 +207,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     ) -> bool {
         let in_block = |block, slots| Self::in_bucket(select, block, bucket, slots).any();
         if !Self::TAGS_DIFFER {
-            return in_block(first, slots[0]) | in_block(second, slots[1]);
+            return in_block(first, slots[0]) || in_block(second, slots[1]);
         }
         // At most one block has slots, mostly. Which one cannot be predicted.
         let (one, slots_of_one) =
@@ -451,36 +414,5 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
         removed: &mut [u64],
     ) -> u64 {
         batch::remove::<TAG_BITS, BYTES>(select, Self::constant(params), blocks, hashes, removed)
-    }
-}
-
-/// The operations, compiled with the instructions of [`Avx2Bmi2`].
-#[cfg(target_arch = "x86_64")]
-pub(super) mod bmi2 {
-    use super::{Avx2Bmi2, CacheLine, PairParams, Place, TableOps};
-
-    /// Defines a function that calls the operation of the same name.
-    macro_rules! compiled {
-        ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
-            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-            pub(in super::super) fn $name<Ops: TableOps>(
-                select: Avx2Bmi2,
-                params: &PairParams,
-                $($argument: $type),*
-            ) $(-> $result)? {
-                Ops::$name(select, params, $($argument),*)
-            }
-        )*};
-    }
-
-    compiled! {
-        contains(blocks: &[CacheLine], hash: u64) -> bool;
-        count(blocks: &[CacheLine], hash: u64) -> u64;
-        insert(blocks: &mut [CacheLine], hash: u64) -> bool;
-        insert_by_moving(blocks: &mut [CacheLine], place: Place) -> bool;
-        remove(blocks: &mut [CacheLine], hash: u64) -> bool;
-        contains_batch(blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]);
-        insert_batch(blocks: &mut [CacheLine], hashes: &[u64]) -> usize;
-        remove_batch(blocks: &mut [CacheLine], hashes: &[u64], removed: &mut [u64]) -> u64;
     }
 }
