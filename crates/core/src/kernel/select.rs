@@ -5,6 +5,20 @@ pub(crate) trait Select: Copy {
     /// Returns the position of set bit number `n`, counted from 0; any number up to 64 if the word
     /// has fewer.
     fn nth_one(self, word: u64, n: u32) -> u32;
+
+    /// Returns a word with only that bit; 0 if the word has fewer set bits. `n` is less than 64.
+    #[inline(always)]
+    fn isolate_nth_one(self, word: u64, n: u32) -> u64 {
+        1u64.checked_shl(self.nth_one(word, n)).unwrap_or(0)
+    }
+
+    /// Removes the bit that `bit` has, and moves the bits after it down by one. If `bit` is 0 the word
+    /// stays as it is.
+    #[inline(always)]
+    fn without(self, word: u64, bit: u64) -> u64 {
+        let below = bit.wrapping_sub(1);
+        word & below | word >> 1 & !below
+    }
 }
 
 /// Runs on every processor; the reference implementation.
@@ -37,7 +51,7 @@ impl Select for Portable {
     }
 }
 
-/// Uses `pdep`, which moves a single bit to the position of the nth set bit. A value of this type is
+/// Uses `pdep`, which moves a single bit to the position of the nth set bit, and `pext`. A value of this type is
 /// proof that the machine has AVX2, BMI1, BMI2, LZCNT and POPCNT.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +68,33 @@ impl Avx2Bmi2 {
             && cpu_has!("popcnt");
         available.then_some(Self(()))
     }
+
+    /// Returns a value without a check.
+    ///
+    /// # Safety
+    /// The machine must have the instructions.
+    #[inline(always)]
+    pub(super) unsafe fn new_unchecked() -> Self {
+        Self(())
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Select for Avx2Bmi2 {
     #[inline(always)]
     fn nth_one(self, word: u64, n: u32) -> u32 {
+        self.isolate_nth_one(word, n).trailing_zeros()
+    }
+
+    #[inline(always)]
+    fn isolate_nth_one(self, word: u64, n: u32) -> u64 {
         // SAFETY: a `Avx2Bmi2` is proof that the machine has the instruction.
-        unsafe { core::arch::x86_64::_pdep_u64(1 << (n & 63), word) }.trailing_zeros()
+        unsafe { core::arch::x86_64::_pdep_u64(1 << (n & 63), word) }
+    }
+
+    #[inline(always)]
+    fn without(self, word: u64, bit: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { core::arch::x86_64::_pext_u64(word, !bit) }
     }
 }

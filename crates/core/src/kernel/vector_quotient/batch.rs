@@ -1,12 +1,13 @@
 //! The loops over many hashes, in which cache misses overlap.
 //!
-//! The first block of a hash is prefetched [`AHEAD`] hashes before it is used. The second block is
-//! prefetched only if it will be needed, when the first one has arrived.
+//! A lookup prefetches both blocks of a hash, a group of hashes ahead. A change prefetches the first
+//! block, [`AHEAD`] hashes before it is used. In large tables it prefetches the second block, too, if
+//! that will be needed, when the first one has arrived.
 
-use super::block::BlockOps;
+use super::block::{BLOCK, BlockOps};
 use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
-use super::table::{TableOps as _, bytes};
+use super::table::{bytes, pair};
 use crate::kernel::primitives::prefetch;
 use crate::store::CacheLine;
 
@@ -15,10 +16,10 @@ const AHEAD: usize = 32;
 /// Hashes between the prefetch of a second block and its use.
 const SECOND_AHEAD: usize = 14;
 /// Tables of up to this many blocks are near enough: their second blocks are not prefetched before
-/// a removal, because finding out whether they are needed takes as long as reading them.
+/// a change, because finding out whether they are needed takes as long as reading them.
 const NEAR: usize = 1 << 15;
-/// Hashes of a group of lookups.
-const GROUP: usize = 32;
+/// Hashes of a group of lookups: those of a word of results.
+const GROUP: usize = 64;
 
 /// Prefetches the first block of a hash, if there is one.
 #[inline(always)]
@@ -28,38 +29,48 @@ fn prefetch_first(params: PairParams, blocks: &[CacheLine], hash: Option<&u64>) 
     }
 }
 
-/// Hashes that are not in their first blocks: their numbers, second blocks and fingerprints.
+/// A hash that will be looked up: its blocks and its fingerprint.
 #[derive(Clone, Copy)]
-struct Open {
-    entries: [(usize, Place); GROUP],
-    len: usize,
+struct Lookup<'a> {
+    pair: [&'a [u8; BLOCK]; 2],
+    fingerprint: Fingerprint,
 }
 
-impl Open {
-    const EMPTY: Self = {
-        let fingerprint = Fingerprint { bucket: 0, tag: 0 };
-        Self { entries: [(0, Place { block: 0, fingerprint }); GROUP], len: 0 }
-    };
+impl<'a> Lookup<'a> {
+    const EMPTY: Self =
+        Self { pair: [&[0; BLOCK]; 2], fingerprint: Fingerprint { bucket: 0, tag: 0 } };
 
-    /// Sets the results of the hashes that are in their second blocks.
+    /// Prefetches the blocks of a hash.
     #[inline(always)]
-    fn look_up<const TAG_BITS: usize, const BYTES: usize>(
-        &self,
-        select: impl Planes,
-        blocks: &[CacheLine],
-        found: &mut [u64],
-    ) {
-        for &(at, Place { block, fingerprint }) in self.entries.iter().take(self.len) {
-            let slots = BlockOps::<TAG_BITS, BYTES>::find_at(select, blocks, block, fingerprint);
-            if let Some(word) = found.get_mut(at / 64) {
-                *word |= u64::from(slots != 0) << (at % 64);
-            }
+    fn prefetch(params: PairParams, blocks: &'a [CacheLine], hash: u64) -> Self {
+        let Place { block, fingerprint } = params.place(hash);
+        let pair = pair(blocks, [block, params.second_block(hash, Place { block, fingerprint })]);
+        let Some(pair) = pair else { return Self::EMPTY };
+        for block in pair {
+            prefetch(block, 0);
         }
+        Self { pair, fingerprint }
     }
 }
 
-/// Looks up groups of hashes: those that are not in their first block are looked up in their second
-/// block after the first blocks of the next group.
+/// Hashes of a group that have a tag in common with a block of theirs: their numbers in the group, and
+/// the slots of these tags in both blocks.
+struct Candidates {
+    entries: [(usize, [u64; 2]); GROUP],
+    len: usize,
+}
+
+impl Candidates {
+    /// Adds a candidate if it has such slots. There is no branch, because it could not be predicted.
+    #[inline(always)]
+    fn add(&mut self, number: usize, equal: [u64; 2]) {
+        self.entries[self.len % GROUP] = (number, equal);
+        self.len += usize::from(equal[0] | equal[1] != 0);
+    }
+}
+
+/// Looks up groups of hashes. While the tags of a group are compared, the blocks of the next group are
+/// prefetched.
 #[inline(always)]
 pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
     select: impl Planes,
@@ -68,43 +79,48 @@ pub(super) fn contains<const TAG_BITS: usize, const BYTES: usize>(
     hashes: &[u64],
     found: &mut [u64],
 ) {
-    let mut open = [Open::EMPTY; 2];
-    for at in 0..GROUP {
-        prefetch_first(params, blocks, hashes.get(at));
+    let mut lookups = [[Lookup::EMPTY; GROUP]; 2];
+    let [now, next] = &mut lookups;
+    let (mut now, mut next) = (now, next);
+    for (lookup, &hash) in now.iter_mut().zip(hashes) {
+        *lookup = Lookup::prefetch(params, blocks, hash);
     }
-    for (group, group_hashes) in hashes.chunks(GROUP).enumerate() {
-        let begin = group * GROUP;
-        let [even, odd] = &mut open;
-        let (now, before) = if group % 2 == 0 { (even, odd) } else { (odd, even) };
-        now.len = 0;
-        let mut bits = 0u64;
-        for (index, &hash) in group_hashes.iter().enumerate() {
-            let at = begin + index;
-            prefetch_first(params, blocks, hashes.get(at + GROUP));
-            let place = params.place(hash);
-            let slots = BlockOps::<TAG_BITS, BYTES>::find_at(
-                select,
-                blocks,
-                place.block,
-                place.fingerprint,
-            );
-            bits |= u64::from(slots != 0) << (at % 64);
-            if slots == 0 {
-                let block = params.second_block(hash, place);
-                prefetch(blocks, block as usize);
-                now.entries[now.len % GROUP] = (at, Place { block, ..place });
-                now.len += 1;
+    let mut candidates = Candidates { entries: [(0, [0; 2]); GROUP], len: 0 };
+    let mut rest = hashes;
+    for word in found {
+        let (group, later) = rest.split_at(GROUP.min(rest.len()));
+        rest = later;
+        candidates.len = 0;
+        let mut bits = 0;
+        for (at, lookup) in now.iter().enumerate().take(group.len()) {
+            if let Some(&hash) = later.get(at) {
+                next[at] = Lookup::prefetch(params, blocks, hash);
+            }
+            let Lookup { pair, fingerprint } = *lookup;
+            let equal = BlockOps::<TAG_BITS, BYTES>::equal_in_both(select, pair, fingerprint);
+            if BlockOps::<TAG_BITS, BYTES>::TAGS_DIFFER {
+                candidates.add(at, equal);
+            } else {
+                bits |= is_found::<TAG_BITS, BYTES>(select, lookup, equal) << at;
             }
         }
-        if let Some(word) = found.get_mut(begin / 64) {
-            *word |= bits;
+        for &(at, equal) in candidates.entries.iter().take(candidates.len) {
+            bits |= is_found::<TAG_BITS, BYTES>(select, &now[at % GROUP], equal) << at;
         }
-        before.look_up::<TAG_BITS, BYTES>(select, blocks, found);
-        before.len = 0;
+        *word |= bits;
+        core::mem::swap(&mut now, &mut next);
     }
-    for rest in &open {
-        rest.look_up::<TAG_BITS, BYTES>(select, blocks, found);
-    }
+}
+
+/// Returns 1 if one of the slots with the tag of a fingerprint is of its bucket, or else 0.
+#[inline(always)]
+fn is_found<const TAG_BITS: usize, const BYTES: usize>(
+    select: impl Planes,
+    lookup: &Lookup<'_>,
+    equal: [u64; 2],
+) -> u64 {
+    let bucket = lookup.fingerprint.bucket;
+    BlockOps::<TAG_BITS, BYTES>::any_in_bucket(select, lookup.pair, bucket, equal).into()
 }
 
 /// Inserts hashes until there is no slot for one. Returns the number of hashes before it.
@@ -115,19 +131,20 @@ pub(super) fn insert<const TAG_BITS: usize, const BYTES: usize>(
     blocks: &mut [CacheLine],
     hashes: &[u64],
 ) -> usize {
+    let far = blocks.len() > NEAR;
     for at in 0..AHEAD {
         prefetch_first(params, blocks, hashes.get(at));
     }
     for (at, &hash) in hashes.iter().enumerate() {
         prefetch_first(params, blocks, hashes.get(at + AHEAD));
-        if let Some(&later) = hashes.get(at + SECOND_AHEAD)
+        if far
+            && let Some(&later) = hashes.get(at + SECOND_AHEAD)
             && bytes(blocks, params.first_block(later))
                 .is_some_and(BlockOps::<TAG_BITS, BYTES>::is_full)
         {
-            let place = params.place(later);
-            prefetch(blocks, params.other_block(place.block, place.fingerprint) as usize);
+            prefetch(blocks, params.second_block(later, params.place(later)) as usize);
         }
-        if !BlockOps::<TAG_BITS, BYTES>::insert(select, params, blocks, hash) {
+        if !BlockOps::<TAG_BITS, BYTES>::insert_hash(select, params, blocks, hash) {
             return at;
         }
     }
@@ -159,7 +176,7 @@ pub(super) fn remove<const TAG_BITS: usize, const BYTES: usize>(
                 prefetch(blocks, params.second_block(later, place) as usize);
             }
         }
-        let found = BlockOps::<TAG_BITS, BYTES>::remove(select, params, blocks, hash);
+        let found = BlockOps::<TAG_BITS, BYTES>::remove_hash(select, params, blocks, hash);
         if let Some(word) = removed.get_mut(at / 64) {
             *word |= u64::from(found) << (at % 64);
         }

@@ -21,6 +21,71 @@ fn low(n: u32) -> u64 {
     if n < 64 { (1 << n) - 1 } else { u64::MAX }
 }
 
+/// Returns the two words of a header, the low one first.
+#[inline(always)]
+fn words(header: u128) -> (u64, u64) {
+    (header as u64, (header >> 64) as u64)
+}
+
+/// A bit of a header. Each word is handled by itself, because shifts of 128 bits are slow.
+#[derive(Clone, Copy)]
+struct HeaderBit {
+    /// Its word, without other bits.
+    bit: u64,
+    /// All ones if that is the low word, or else 0.
+    in_low: u64,
+}
+
+impl HeaderBit {
+    /// Returns the bit at a position.
+    #[inline(always)]
+    fn at(position: u32) -> Self {
+        let in_low = 0u64.wrapping_sub((position < 64).into());
+        Self { bit: 1 << (position & 63), in_low }
+    }
+
+    #[inline(always)]
+    fn position(self) -> u32 {
+        self.bit.trailing_zeros() + (64 & !self.in_low as u32)
+    }
+
+    /// Returns a header with only this bit.
+    #[inline(always)]
+    fn mask(self) -> u128 {
+        u128::from(self.bit & !self.in_low) << 64 | u128::from(self.bit & self.in_low)
+    }
+}
+
+/// Slots of a bucket, out of some slots of its block.
+#[derive(Clone, Copy)]
+pub(super) struct Matches {
+    /// The slots before the end of the bucket; the last one is the highest bit.
+    slots: u64,
+    /// The number of slots of the bucket.
+    len: u32,
+    /// The slot after the bucket.
+    end: u32,
+}
+
+impl Matches {
+    #[inline(always)]
+    pub(super) fn any(self) -> bool {
+        self.slots.leading_zeros() < self.len
+    }
+
+    /// Returns the number of slots.
+    #[inline(always)]
+    pub(super) fn count(self) -> u32 {
+        self.slots.checked_shr(64 - self.len).unwrap_or(0).count_ones()
+    }
+
+    /// Returns the last slot. There is one.
+    #[inline(always)]
+    pub(super) fn last(self) -> u32 {
+        self.end.wrapping_sub(self.slots.leading_zeros() + 1)
+    }
+}
+
 impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Slots of a block.
     pub(super) const SLOTS: u32 = 8 * BYTES as u32;
@@ -30,6 +95,8 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         slots: Self::SLOTS,
         buckets: 512 - Self::SLOTS * (TAG_BITS as u32 + 1),
     };
+    /// True if most tags differ from all tags of two blocks.
+    pub(super) const TAGS_DIFFER: bool = TAG_BITS >= 8;
     const SLOT_MASK: u64 = u64::MAX >> (64 - Self::SLOTS);
     /// Bytes of the planes.
     const PLANES: usize = TAG_BITS * BYTES;
@@ -59,43 +126,51 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         Self::len(block) >= Self::SLOTS
     }
 
-    /// Returns the position of bit 0 number `n` of a header, counted from 0.
+    /// Returns bit 0 number `n` of a header, counted from 0.
     #[inline(always)]
-    fn nth_zero(select: impl Select, header: u128, n: u32) -> u32 {
-        let (low, high) = (!(header as u64), !((header >> 64) as u64));
+    fn nth_zero(select: impl Select, header: u128, n: u32) -> HeaderBit {
+        let (low, high) = words(!header);
         let n_high = n.wrapping_sub(low.count_ones());
-        // All ones if the bit is in the low word. Masks, because a branch on it cannot be predicted.
-        let in_low = (n_high.cast_signed() >> 31).cast_unsigned();
-        let in_low_word = i64::from(in_low.cast_signed()).cast_unsigned();
-        let word = low & in_low_word | high & !in_low_word;
-        select.nth_one(word, n & in_low | n_high & !in_low) + (64 & !in_low)
+        // Masks, because a branch on them cannot be predicted.
+        let in_low = i64::from(n_high.cast_signed() >> 31).cast_unsigned();
+        let n = n & in_low as u32 | n_high & !in_low as u32;
+        let bit = select.isolate_nth_one(low & in_low | high & !in_low, n & 63);
+        HeaderBit { bit, in_low }
     }
 
-    /// Returns the position of bit 1 number `n` of a header.
+    /// Returns those of some slots that are of a bucket.
     #[inline(always)]
-    fn nth_one(select: impl Select, header: u128, n: u32) -> u32 {
-        Self::nth_zero(select, !header, n)
+    pub(super) fn in_bucket(
+        select: impl Select,
+        block: &[u8; BLOCK],
+        bucket: u32,
+        slots: u64,
+    ) -> Matches {
+        let (low, high) = words(Self::header(block));
+        let end = Self::nth_zero(select, Self::header(block), bucket);
+        let at = end.bit.trailing_zeros();
+        // The bits of the header before the end of the bucket.
+        let (this, before) = (low & end.in_low | high & !end.in_low, low & !end.in_low);
+        let rest = this << (!at & 63) << 1 | before >> (at & 63);
+        let end = end.position().wrapping_sub(bucket);
+        Matches { slots: slots << (end.wrapping_neg() & 63), len: (!rest).leading_zeros(), end }
     }
 
-    /// Returns the slots of a bucket, one bit each.
+    /// Returns the slots with a fingerprint.
     #[inline(always)]
-    fn bucket_slots(select: impl Select, header: u128, bucket: u32) -> u64 {
-        // Shifted, a header has a zero before the first bucket, too.
-        let begin = Self::nth_zero(select, header << 1, bucket) & 127;
-        let len = (!(header >> begin) as u64).trailing_zeros();
-        low(len) << (begin.wrapping_sub(bucket) & 63)
-    }
-
-    /// Returns the slots with a fingerprint, one bit each.
-    #[inline(always)]
-    pub(super) fn find(select: impl Planes, block: &[u8; BLOCK], of: Fingerprint) -> u64 {
+    pub(super) fn find(select: impl Planes, block: &[u8; BLOCK], of: Fingerprint) -> Matches {
         let equal = select.equal_tags::<TAG_BITS, BYTES>(block, of.tag);
-        // So for five of six absent keys, with tags of 8 bits; with shorter ones a branch on it cannot
-        // be predicted.
-        if TAG_BITS >= 8 && equal == 0 {
-            return 0;
-        }
-        equal & Self::bucket_slots(select, Self::header(block), of.bucket)
+        Self::in_bucket(select, block, of.bucket, equal)
+    }
+
+    /// Returns the slots of two blocks with the tag of a fingerprint, in any bucket.
+    #[inline(always)]
+    pub(super) fn equal_in_both(
+        select: impl Planes,
+        blocks: [&[u8; BLOCK]; 2],
+        of: Fingerprint,
+    ) -> [u64; 2] {
+        select.equal_in_both::<TAG_BITS, BYTES>(blocks, of.tag)
     }
 
     /// Returns false if a block certainly does not have a fingerprint; faster than
@@ -109,31 +184,34 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     #[inline(always)]
     pub(super) fn put(select: impl Planes, block: &mut [u8; BLOCK], of: Fingerprint) {
         let header = Self::header(block);
-        let zero_at = Self::nth_zero(select, header, of.bucket) & 127;
-        let bit = 1u128 << zero_at;
+        let end = Self::nth_zero(select, header, of.bucket);
+        let bit = end.mask();
         // Shifting a word up from bit n on adds the part from there on to itself.
         let upper = header & bit.wrapping_neg();
         let bits = header.wrapping_add(upper) | bit;
-        let slot = zero_at.wrapping_sub(of.bucket);
+        let slot = end.position().wrapping_sub(of.bucket);
         select.put_tag::<TAG_BITS, BYTES>(block, slot, of.tag);
         Self::set_header(block, bits);
     }
 
-    /// Removes the tag in a slot that is in use.
+    /// Removes the tag in a slot that is in use, in a bucket.
     #[inline(always)]
-    pub(super) fn take(select: impl Planes, block: &mut [u8; BLOCK], slot: u32) {
+    pub(super) fn take(select: impl Planes, block: &mut [u8; BLOCK], slot: u32, bucket: u32) {
         let header = Self::header(block);
-        let one_at = Self::nth_one(select, header, slot) & 127;
-        let below = (1u128 << one_at) - 1;
+        // Before the bit of the slot are one bit for each slot and one for each bucket.
+        let HeaderBit { bit, in_low } = HeaderBit::at(slot.wrapping_add(bucket));
+        let (low, high) = words(header);
+        let low = select.without(low, bit & in_low) | (high & in_low) << 63;
+        let high = select.without(high, bit & !in_low | 1 & in_low);
         select.take_tag::<TAG_BITS, BYTES>(block, slot);
-        Self::set_header(block, header & below | header >> 1 & !below);
+        Self::set_header(block, u128::from(high) << 64 | u128::from(low));
     }
 
     /// Returns the fingerprint in a slot that is in use.
     #[inline(always)]
     pub(super) fn fingerprint(select: impl Select, block: &[u8; BLOCK], slot: u32) -> Fingerprint {
         let header = Self::header(block);
-        let bucket = Self::nth_one(select, header, slot).wrapping_sub(slot);
+        let bucket = Self::nth_zero(select, !header, slot).position().wrapping_sub(slot);
         let tag = (0..TAG_BITS)
             .fold(0, |tag, at| tag | ((plane::<BYTES>(block, at) >> (slot & 63) & 1) as u32) << at);
         Fingerprint { bucket, tag }

@@ -26,9 +26,12 @@
 //! overcoming the time/space trade-off in filter design". Planes instead of tags of 8 or 16 bits allow
 //! tags of any width, and moving a tag allows a higher load.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod batch;
 mod block;
 mod check;
+mod operations;
 mod planes;
 mod shape;
 mod table;

@@ -104,14 +104,10 @@ impl PairParams {
     pub(crate) fn place(&self, hash: u64) -> Place {
         let BlockShape { buckets, tag_bits, .. } = self.shape;
         let in_block = hash.wrapping_mul(self.blocks());
-        let in_bucket = in_block.wrapping_mul(buckets.into());
-        Place {
-            block: self.first_block(hash),
-            fingerprint: Fingerprint {
-                bucket: scale(in_block, buckets.into()) as u32,
-                tag: (in_bucket >> (64 - tag_bits)) as u32,
-            },
-        }
+        let number = scale(in_block, u64::from(buckets) << tag_bits) as u32;
+        let tag = number & ((1 << tag_bits) - 1);
+        let fingerprint = Fingerprint { bucket: number >> tag_bits, tag };
+        Place { block: self.first_block(hash), fingerprint }
     }
 
     /// Returns the other block of a fingerprint in `block`, which may be the same one. The other
@@ -139,8 +135,9 @@ impl PairParams {
         let Fingerprint { bucket, tag } = fingerprint;
         let number = u64::from(bucket) << self.shape.tag_bits | u64::from(tag);
         let sum = scale(number.wrapping_mul(SPREAD), self.region);
-        let within = block - first;
-        let other = if sum >= within { sum - within } else { sum + self.region - within };
-        first + other
+        // A mask, because a branch on it cannot be predicted.
+        let (difference, is_negative) = sum.overflowing_sub(block - first);
+        let wrapped = self.region & 0u64.wrapping_sub(is_negative.into());
+        first.wrapping_add(difference).wrapping_add(wrapped)
     }
 }

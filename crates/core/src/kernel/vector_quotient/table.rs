@@ -2,6 +2,7 @@
 
 use super::batch;
 use super::block::{BLOCK, BlockOps};
+use super::operations::{Operations, with_shape};
 use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::cpu::KernelHandle;
@@ -19,66 +20,21 @@ const CANDIDATES: u32 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PairTable {
     params: PairParams,
-    #[cfg(target_arch = "x86_64")]
-    bmi2: Option<Avx2Bmi2>,
-}
-
-/// Evaluates an expression with the operations for the shape of a table.
-macro_rules! with_shape {
-    ($params:expr, $ops:ident => $call:expr) => {
-        match $params.shape.tag_bits {
-            6 => {
-                type $ops = BlockOps<6, 8>;
-                $call
-            }
-            7 => {
-                type $ops = BlockOps<7, 7>;
-                $call
-            }
-            8 => {
-                type $ops = BlockOps<8, 6>;
-                $call
-            }
-            10 => {
-                type $ops = BlockOps<10, 5>;
-                $call
-            }
-            13 => {
-                type $ops = BlockOps<13, 4>;
-                $call
-            }
-            _ => {
-                type $ops = BlockOps<18, 3>;
-                $call
-            }
-        }
-    };
-}
-
-/// Calls a function of the shape, compiled for BMI2 if the machine has it.
-macro_rules! dispatch {
-    ($table:expr, $function:ident($($argument:expr),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        if let Some(select) = $table.bmi2 {
-            // SAFETY: a `Avx2Bmi2` is proof that the machine has the instructions.
-            return with_shape!($table.params, Ops => unsafe {
-                bmi2::$function::<Ops>(select, $table.params, $($argument),*)
-            });
-        }
-        with_shape!($table.params, Ops => Ops::$function(Portable, $table.params, $($argument),*))
-    }};
+    /// The processor has their instructions.
+    operations: &'static Operations,
 }
 
 impl PairTable {
     /// Creates a table; `kernel` selects its instructions.
     pub(crate) fn new(params: PairParams, kernel: KernelHandle) -> Self {
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = kernel;
-        Self {
-            params,
-            #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.kernel().is_baseline() { None } else { Avx2Bmi2::new() },
+        #[cfg(target_arch = "x86_64")]
+        if !kernel.kernel().is_baseline()
+            && let Some(has) = Avx2Bmi2::new()
+        {
+            return Self { params, operations: Operations::avx2(has, &params) };
         }
+        let _ = kernel;
+        Self { params, operations: Operations::portable(&params) }
     }
 
     /// Returns the place of a hash.
@@ -102,36 +58,42 @@ impl PairTable {
     /// Returns whether the table contains the fingerprint of a hash.
     #[inline]
     pub(crate) fn contains(&self, blocks: &[CacheLine], hash: u64) -> bool {
-        dispatch!(self, contains(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.contains)(&self.params, blocks, hash) }
     }
 
     /// Returns the number of copies of the fingerprint of a hash.
     pub(crate) fn count(&self, blocks: &[CacheLine], hash: u64) -> u64 {
-        dispatch!(self, count(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.count)(&self.params, blocks, hash) }
     }
 
     /// Adds a copy of the fingerprint of a hash; false if there is no slot for it. Nothing has changed
     /// then.
     #[inline]
     pub(crate) fn insert(&self, blocks: &mut [CacheLine], hash: u64) -> bool {
-        dispatch!(self, insert(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.insert)(&self.params, blocks, hash) }
     }
 
     /// Removes a copy of the fingerprint of a hash; false if there is none.
     #[inline]
     pub(crate) fn remove(&self, blocks: &mut [CacheLine], hash: u64) -> bool {
-        dispatch!(self, remove(blocks, hash))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.remove)(&self.params, blocks, hash) }
     }
 
     /// Looks up many hashes. `found` has one word for 64 hashes and must be 0.
     pub(crate) fn contains_batch(&self, blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]) {
-        dispatch!(self, contains_batch(blocks, hashes, found))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.contains_batch)(&self.params, blocks, hashes, found) }
     }
 
     /// Adds copies of the fingerprints of hashes in turn, until there is no slot for one. Returns the
     /// number of hashes before that one.
     pub(crate) fn insert_batch(&self, blocks: &mut [CacheLine], hashes: &[u64]) -> usize {
-        dispatch!(self, insert_batch(blocks, hashes))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.insert_batch)(&self.params, blocks, hashes) }
     }
 
     /// Removes a copy of the fingerprint of each hash in turn. A result is true if there was one;
@@ -142,7 +104,8 @@ impl PairTable {
         hashes: &[u64],
         removed: &mut [u64],
     ) -> u64 {
-        dispatch!(self, remove_batch(blocks, hashes, removed))
+        // SAFETY: the processor has the instructions.
+        unsafe { (self.operations.remove_batch)(&self.params, blocks, hashes, removed) }
     }
 
     /// Returns the number of tags of a block, if the block is sound.
@@ -162,34 +125,54 @@ impl PairTable {
     /// Adds a fingerprint to a block or to the other block of it; false if there is no slot.
     pub(crate) fn insert_fingerprint(&self, blocks: &mut [CacheLine], place: Place) -> bool {
         let params = self.params;
-        with_shape!(params, Ops => Ops::insert_at(Portable, params, blocks, place))
+        let other = self.second_block(place);
+        with_shape!(params, Ops => {
+            Ops::insert_if_free(Portable, blocks, place.block, place.fingerprint)
+                || Ops::insert_into(Portable, params, blocks, place, other)
+        })
     }
 }
 
 /// The operations of a table; `BlockOps` implements them for its shape.
 pub(super) trait TableOps {
-    fn contains(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> bool;
-    fn count(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> u64;
-    fn insert(select: impl Planes, params: PairParams, blocks: &mut [CacheLine], hash: u64)
-    -> bool;
-    fn remove(select: impl Planes, params: PairParams, blocks: &mut [CacheLine], hash: u64)
-    -> bool;
+    /// Moves any tag from the block of a place, which is full, to the other block of that tag, and
+    /// inserts the fingerprint of the place; false if no tag can be moved.
+    fn insert_by_moving(
+        select: impl Planes,
+        params: &PairParams,
+        blocks: &mut [CacheLine],
+        place: Place,
+    ) -> bool;
+    fn contains(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> bool;
+    fn count(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> u64;
+    fn insert(
+        select: impl Planes,
+        params: &PairParams,
+        blocks: &mut [CacheLine],
+        hash: u64,
+    ) -> bool;
+    fn remove(
+        select: impl Planes,
+        params: &PairParams,
+        blocks: &mut [CacheLine],
+        hash: u64,
+    ) -> bool;
     fn contains_batch(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
         found: &mut [u64],
     );
     fn insert_batch(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
     ) -> usize;
     fn remove_batch(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
         removed: &mut [u64],
@@ -202,21 +185,44 @@ pub(super) fn bytes(blocks: &[CacheLine], at: u64) -> Option<&[u8; BLOCK]> {
     blocks.get(at as usize).map(line_as_bytes)
 }
 
+/// Returns the bytes of two blocks.
 #[inline(always)]
-pub(super) fn bytes_mut(blocks: &mut [CacheLine], at: u64) -> Option<&mut [u8; BLOCK]> {
+pub(super) fn pair(blocks: &[CacheLine], [first, second]: [u64; 2]) -> Option<[&[u8; BLOCK]; 2]> {
+    Some([bytes(blocks, first)?, bytes(blocks, second)?])
+}
+
+#[inline(always)]
+fn bytes_mut(blocks: &mut [CacheLine], at: u64) -> Option<&mut [u8; BLOCK]> {
     blocks.get_mut(at as usize).map(line_as_bytes_mut)
 }
 
 impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
-    /// Returns the slots of a block that have a fingerprint.
+    /// Returns whether some of these slots of two blocks are of a bucket.
     #[inline(always)]
-    pub(super) fn find_at(
+    pub(super) fn any_in_bucket(
         select: impl Planes,
-        blocks: &[CacheLine],
-        block: u64,
-        of: Fingerprint,
-    ) -> u64 {
-        bytes(blocks, block).map_or(0, |block| Self::find(select, block, of))
+        [first, second]: [&[u8; BLOCK]; 2],
+        bucket: u32,
+        slots: [u64; 2],
+    ) -> bool {
+        let in_block = |block, slots| Self::in_bucket(select, block, bucket, slots).any();
+        if !Self::TAGS_DIFFER {
+            return in_block(first, slots[0]) || in_block(second, slots[1]);
+        }
+        // At most one block has slots, mostly. Which one cannot be predicted.
+        let (one, slots_of_one) =
+            if slots[0] == 0 { (second, slots[1]) } else { (first, slots[0]) };
+        in_block(one, slots_of_one)
+            || slots[0] != 0
+                && slots[1] != 0
+                && Self::any_in_second(select, second, bucket, slots[1])
+    }
+
+    /// The rest of [`any_in_bucket`](Self::any_in_bucket), a call because it is rare.
+    #[cold]
+    #[inline(never)]
+    fn any_in_second(select: impl Planes, block: &[u8; BLOCK], bucket: u32, slots: u64) -> bool {
+        Self::in_bucket(select, block, bucket, slots).any()
     }
 
     /// Removes a fingerprint from a block; false if it is not there.
@@ -229,10 +235,26 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     ) -> bool {
         let Some(block) = bytes_mut(blocks, block) else { return false };
         let found = Self::find(select, block, of);
-        if found != 0 {
-            Self::take(select, block, found.trailing_zeros());
+        if found.any() {
+            Self::take(select, block, found.last(), of.bucket);
         }
-        found != 0
+        found.any()
+    }
+
+    /// Removes the fingerprint of a hash from its first block, or else from the second one.
+    #[inline(always)]
+    pub(super) fn remove_hash(
+        select: impl Planes,
+        params: PairParams,
+        blocks: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        let place = params.place(hash);
+        if Self::remove_at(select, blocks, place.block, place.fingerprint) {
+            return true;
+        }
+        let second = params.second_block(hash, place);
+        Self::remove_at(select, blocks, second, place.fingerprint)
     }
 
     /// Inserts a fingerprint into a block, if it has a free slot.
@@ -250,33 +272,52 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         true
     }
 
-    /// Inserts a fingerprint into the block of its place, or else into the other one.
+    /// Inserts the fingerprint of a hash into its first block, or else into the second one.
     #[inline(always)]
-    pub(super) fn insert_at(
+    pub(super) fn insert_hash(
         select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
-        place: Place,
+        hash: u64,
     ) -> bool {
-        if Self::insert_if_free(select, blocks, place.block, place.fingerprint) {
-            return true;
-        }
-        let other = params.other_block(place.block, place.fingerprint);
-        Self::insert_if_free(select, blocks, other, place.fingerprint)
-            || Self::insert_by_moving(select, params, blocks, place.block, place)
-            || Self::insert_by_moving(select, params, blocks, other, place)
+        let place = params.place(hash);
+        Self::insert_if_free(select, blocks, place.block, place.fingerprint)
+            || Self::insert_into(select, params, blocks, place, params.second_block(hash, place))
     }
 
-    /// Moves any tag from a full block to its other block, and inserts a fingerprint in its place.
-    #[cold]
-    #[inline(never)]
-    fn insert_by_moving(
+    /// Inserts a fingerprint into a block, or else into that of its place, which is full, by moving a
+    /// tag of one of them to the other block of that tag.
+    #[inline(always)]
+    fn insert_into(
         select: impl Planes,
         params: PairParams,
         blocks: &mut [CacheLine],
-        block: u64,
+        place: Place,
+        other: u64,
+    ) -> bool {
+        Self::insert_if_free(select, blocks, other, place.fingerprint)
+            || [place.block, other].into_iter().any(|block| {
+                select.insert_by_moving::<Self>(&params, blocks, Place { block, ..place })
+            })
+    }
+
+    /// Returns the parameters with the shape as a constant.
+    #[inline(always)]
+    pub(super) fn constant(params: &PairParams) -> PairParams {
+        PairParams { shape: Self::SHAPE, ..*params }
+    }
+}
+
+impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, BYTES> {
+    #[inline(always)]
+    fn insert_by_moving(
+        select: impl Planes,
+        params: &PairParams,
+        blocks: &mut [CacheLine],
         place: Place,
     ) -> bool {
+        let params = Self::constant(params);
+        let block = place.block;
         let Some(line) = bytes(blocks, block).copied() else { return false };
         // Not always the same slots, which are the first buckets.
         let start = place.fingerprint.tag;
@@ -292,7 +333,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
             let other = params.other_block(block, tag);
             if other != block && Self::insert_if_free(select, blocks, other, tag) {
                 let Some(line) = bytes_mut(blocks, block) else { return false };
-                Self::take(select, line, slot(at));
+                Self::take(select, line, slot(at), tag.bucket);
                 Self::put(select, line, place.fingerprint);
                 return true;
             }
@@ -300,66 +341,53 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         false
     }
 
-    /// Returns the parameters with the shape as a constant.
     #[inline(always)]
-    pub(super) fn constant(params: PairParams) -> PairParams {
-        PairParams { shape: Self::SHAPE, ..params }
-    }
-}
-
-impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, BYTES> {
-    #[inline(always)]
-    fn contains(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> bool {
+    fn contains(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> bool {
         let params = Self::constant(params);
         let place = params.place(hash);
-        let other = params.second_block(hash, place);
-        prefetch(blocks, other as usize);
-        Self::find_at(select, blocks, place.block, place.fingerprint) != 0
-            || Self::find_at(select, blocks, other, place.fingerprint) != 0
+        let numbers = [place.block, params.second_block(hash, place)];
+        let Some(pair) = pair(blocks, numbers) else { return false };
+        let equal = Self::equal_in_both(select, pair, place.fingerprint);
+        Self::any_in_bucket(select, pair, place.fingerprint.bucket, equal)
     }
 
     #[inline(always)]
-    fn count(select: impl Planes, params: PairParams, blocks: &[CacheLine], hash: u64) -> u64 {
+    fn count(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> u64 {
         let params = Self::constant(params);
         let place = params.place(hash);
         let other = params.second_block(hash, place);
-        let first = Self::find_at(select, blocks, place.block, place.fingerprint);
-        let second = Self::find_at(select, blocks, other, place.fingerprint);
-        let second = if other == place.block { 0 } else { second };
-        (first.count_ones() + second.count_ones()).into()
+        let count = |block| {
+            let found =
+                bytes(blocks, block).map(|block| Self::find(select, block, place.fingerprint));
+            found.map_or(0, |found| found.count().into())
+        };
+        count(place.block) + if other == place.block { 0 } else { count(other) }
     }
 
     #[inline(always)]
     fn insert(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
     ) -> bool {
-        let params = Self::constant(params);
-        Self::insert_at(select, params, blocks, params.place(hash))
+        Self::insert_hash(select, Self::constant(params), blocks, hash)
     }
 
     #[inline(always)]
     fn remove(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
     ) -> bool {
-        let params = Self::constant(params);
-        let place = params.place(hash);
-        if Self::remove_at(select, blocks, place.block, place.fingerprint) {
-            return true;
-        }
-        let other = params.other_block(place.block, place.fingerprint);
-        Self::remove_at(select, blocks, other, place.fingerprint)
+        Self::remove_hash(select, Self::constant(params), blocks, hash)
     }
 
     #[inline(always)]
     fn contains_batch(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
         found: &mut [u64],
@@ -370,7 +398,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     #[inline(always)]
     fn insert_batch(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
     ) -> usize {
@@ -380,41 +408,11 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     #[inline(always)]
     fn remove_batch(
         select: impl Planes,
-        params: PairParams,
+        params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
         removed: &mut [u64],
     ) -> u64 {
         batch::remove::<TAG_BITS, BYTES>(select, Self::constant(params), blocks, hashes, removed)
-    }
-}
-
-/// The operations, compiled with the instructions of [`Avx2Bmi2`].
-#[cfg(target_arch = "x86_64")]
-mod bmi2 {
-    use super::{Avx2Bmi2, CacheLine, PairParams, TableOps};
-
-    /// Defines a function that calls the operation of the same name.
-    macro_rules! compiled {
-        ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
-            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-            pub(super) fn $name<Ops: TableOps>(
-                select: Avx2Bmi2,
-                params: PairParams,
-                $($argument: $type),*
-            ) $(-> $result)? {
-                Ops::$name(select, params, $($argument),*)
-            }
-        )*};
-    }
-
-    compiled! {
-        contains(blocks: &[CacheLine], hash: u64) -> bool;
-        count(blocks: &[CacheLine], hash: u64) -> u64;
-        insert(blocks: &mut [CacheLine], hash: u64) -> bool;
-        remove(blocks: &mut [CacheLine], hash: u64) -> bool;
-        contains_batch(blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]);
-        insert_batch(blocks: &mut [CacheLine], hashes: &[u64]) -> usize;
-        remove_batch(blocks: &mut [CacheLine], hashes: &[u64], removed: &mut [u64]) -> u64;
     }
 }
