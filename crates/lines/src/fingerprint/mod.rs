@@ -3,6 +3,8 @@
 mod hash;
 mod siphash;
 #[cfg(target_arch = "x86_64")]
+mod siphash_avx2;
+#[cfg(target_arch = "x86_64")]
 mod siphash_avx512;
 mod table;
 

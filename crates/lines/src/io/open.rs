@@ -12,7 +12,7 @@ use super::content_check::{Checked, ContentChecks};
 use super::file_stat::FileStat;
 use super::identity::FileIdentity;
 use super::input_file::InputFile;
-use super::poll_read::PollRead;
+use super::poll_read::{PollRead, enlarge_pipe};
 use super::remote::{self, Blocking, ObjectUrl, Opened};
 use super::stream::{LazyFile, MaybeCompressed};
 use super::tables::TableKind;
@@ -81,6 +81,7 @@ impl InputOpener<'_> {
             let (file, identity) = (file.into(), Some(identity));
             return Ok(InputKind::OpenFile { file, range, identity, codec, table });
         }
+        enlarge_pipe(&file);
         Ok(self.stream(file))
     }
 

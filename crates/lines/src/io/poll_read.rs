@@ -23,3 +23,37 @@ impl PollRead for File {
         !matches!(poll(&mut fds, Some(&moment)), Ok(0) | Err(Errno::INTR))
     }
 }
+
+/// Size to which the buffer of an input pipe is enlarged: the most that every user may set.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// Enlarges the buffer of a pipe, so that its writer and its reader wait for each other less often.
+/// A larger pipe, a file of another type and a pipe that may not grow stay as they are.
+pub(super) fn enlarge_pipe(file: &File) {
+    #[cfg(target_os = "linux")]
+    if rustix::pipe::fcntl_getpipe_size(file).is_ok_and(|bytes| bytes < PIPE_BYTES) {
+        let _ = rustix::pipe::fcntl_setpipe_size(file, PIPE_BYTES);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, PIPE_BYTES);
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size, pipe};
+
+    #[test]
+    fn pipes_are_enlarged_but_never_shrunk() {
+        let (reader, _writer) = pipe().unwrap();
+        let reader = File::from(reader);
+        fcntl_setpipe_size(&reader, 64 << 10).unwrap();
+        enlarge_pipe(&reader);
+        assert_eq!(fcntl_getpipe_size(&reader).unwrap(), PIPE_BYTES);
+        // Only a privileged user may do this.
+        if fcntl_setpipe_size(&reader, 2 * PIPE_BYTES).is_ok() {
+            enlarge_pipe(&reader);
+            assert_eq!(fcntl_getpipe_size(&reader).unwrap(), 2 * PIPE_BYTES);
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use super::compression::{self, Magic};
-use super::poll_read::PollRead;
+use super::poll_read::{PollRead, enlarge_pipe};
 
 /// A file that is opened at the first wait or read.
 ///
@@ -32,7 +32,9 @@ impl LazyFile {
             Some(file) => file,
             none => {
                 let flags = OFlags::NONBLOCK.bits().cast_signed();
-                none.insert(File::options().read(true).custom_flags(flags).open(&self.path)?)
+                let file = File::options().read(true).custom_flags(flags).open(&self.path)?;
+                enlarge_pipe(&file);
+                none.insert(file)
             }
         };
         if !self.begun && file.ready() {
