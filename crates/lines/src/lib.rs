@@ -86,7 +86,8 @@ pub use progress::{Note, Progress};
 pub use scan::BadLine;
 pub use seen::{FingerprintLog, SeenCounts, SeenFilter, seen};
 pub use setops::{
-    InputEstimate, JobEstimate, Mode, Phase, Report, SetJob, SetOp, Strategy, forget_work,
+    Bounds, Counting, InputEstimate, JobEstimate, Mode, Phase, Report, SetJob, SetOp, Strategy,
+    forget_work,
 };
 pub use settings::Settings;
 

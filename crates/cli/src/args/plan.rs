@@ -7,7 +7,7 @@ use petal_lines::{MemoryLimit, SetOp, Source};
 
 use super::filters::probes;
 use super::setops::StrategyArg;
-use super::{FilterTypeArg, sources};
+use super::{FilterTypeArg, When, sources};
 use crate::text::{parse_count, parse_rate};
 
 #[derive(Args, Debug)]
@@ -77,6 +77,12 @@ pub(crate) struct PlanArgs {
         conflicts_with_all = ["at_least", "only_duplicates"],
     )]
     only_unique: bool,
+    /// Read the inputs completely, for exact line counts and narrow ranges
+    #[arg(
+        long, value_name = "WHEN", requires = "command", value_enum, default_value_t = When::Auto,
+        num_args = 0..=1, require_equals = true, default_missing_value = "always",
+    )]
+    pub(crate) full_scan: When,
     #[arg(long, hide = true, value_name = "NAME", requires = "command")]
     pub(crate) strategy: Option<StrategyArg>,
     /// Print JSON

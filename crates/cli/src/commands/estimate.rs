@@ -1,12 +1,12 @@
-//! `plan COMMAND INPUTS`: estimates a job from samples of its inputs.
+//! `plan COMMAND INPUTS`: estimates a job from a full scan or from samples of its inputs.
 
-use petal_lines::{JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings};
+use petal_lines::{Bounds, Counting, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings};
 use serde_json::json;
 
 use super::{op_name, print, setops, write_page};
-use crate::args::PlanArgs;
+use crate::args::{PlanArgs, When};
 use crate::error::{Failure, Outcome, Result};
-use crate::html::estimate::{EstimatePage, page};
+use crate::html::estimate::{EstimatePage, bounds, page};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -23,7 +23,12 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
     let mode = Mode::Exact { strategy: args.strategy.map(Into::into) };
     let count = first.len();
     let sources: Vec<_> = first.iter().chain(&others).cloned().collect();
-    let estimate = SetJob { op, first, others, mode }.estimate(&settings, !args.count)?;
+    let counting = match args.full_scan {
+        When::Auto => Counting::Auto,
+        When::Always => Counting::FullScan,
+        When::Never => Counting::Sample,
+    };
+    let estimate = SetJob { op, first, others, mode }.estimate(&settings, !args.count, counting)?;
     if let Some(path) = &args.html {
         let [min, max] = estimate.seconds;
         let page = page(&EstimatePage {
@@ -71,30 +76,51 @@ fn table(
 ) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| text.push_str(&format!("{name:<17} {value}\n"));
+    let range = |value: String, range: Bounds, format: fn(u64) -> String| {
+        let bounds = bounds(range, format).map(|bounds| format!(" ({bounds})"));
+        format!("{value}{}", bounds.unwrap_or_default())
+    };
+    let count = |value: u64, bounds| range(text::count(value), bounds, text::count);
+    let size = |value: u64, bounds| range(text::size(value), bounds, text::size);
     for (name, input) in joined(names, first).iter().zip(&estimate.inputs) {
+        let length = text::significant(input.bytes as f64 / input.lines.max(1) as f64);
         row(
             name,
             format!(
-                "{}, about {} lines of {} bytes, {} of them distinct{}",
-                text::size(input.bytes),
-                text::count(input.lines),
-                text::significant(input.bytes as f64 / input.lines.max(1) as f64),
-                text::count(input.distinct.min(input.lines)),
-                bounds(input.distinct_range),
+                "{}, {} lines of {length} bytes, {} of them distinct",
+                size(input.bytes, input.bytes_range),
+                count(input.lines, input.lines_range),
+                count(input.distinct.min(input.lines), input.distinct_range),
             ),
         );
     }
     let [min, max] = estimate.seconds;
     row("memory", format!("{} at most", text::size(settings.memory_limit)));
     row("strategy", estimate.strategy.to_owned());
-    row("passes", estimate.passes.to_string());
-    row("reads", text::size(estimate.bytes_read));
-    row("temporary disk", text::size(estimate.spilled));
-    row("candidates", text::count(estimate.candidates));
-    row("false positives", text::count(estimate.false_candidates));
-    let lines = text::count(estimate.kept);
-    row("result", format!("about {lines} lines{}", bounds(estimate.kept_range)));
+    row("passes", count(estimate.passes, estimate.passes_range));
+    row("reads", size(estimate.bytes_read, estimate.bytes_read_range));
+    row("temporary disk", size(estimate.spilled, estimate.spilled_range));
+    row("candidates", count(estimate.candidates, estimate.candidates_range));
+    row("false positives", count(estimate.false_candidates, estimate.false_candidates_range));
+    row("result", format!("{} lines", count(estimate.kept, estimate.kept_range)));
     row("time", format!("{} with {} threads", times(min, max), settings.jobs));
+    let confidence = text::significant(estimate.confidence * 100.0);
+    row(
+        "ranges",
+        match estimate.full_scan {
+            true => format!("hold with {confidence} % confidence; all lines were read"),
+            false if estimate.kept_range.most.is_none() => {
+                "have no upper bounds, because the beginning of a compressed input was sampled; \
+                 add --full-scan"
+                    .to_owned()
+            }
+            false => {
+                format!(
+                    "hold with {confidence} % confidence, from samples; narrower by --full-scan"
+                )
+            }
+        },
+    );
     text
 }
 
@@ -102,14 +128,6 @@ fn table(
 fn joined(names: &[String], first: usize) -> Vec<String> {
     let others = names[first..].iter().cloned();
     [names[..first].join(" ")].into_iter().chain(others).collect()
-}
-
-/// Formats the bounds of an estimate; empty if it is exact.
-fn bounds([min, max]: [u64; 2]) -> String {
-    if min == max {
-        return String::new();
-    }
-    format!(" (at least {}, at most {})", text::count(min), text::count(max))
 }
 
 /// Formats a range of durations; one duration if both ends read the same.

@@ -1,6 +1,6 @@
 //! The page of an estimated job.
 
-use petal_lines::JobEstimate;
+use petal_lines::{Bounds, JobEstimate};
 
 use super::axis::{Axis, bytes};
 use super::chart::{Row, RowChart};
@@ -25,7 +25,11 @@ pub(crate) struct EstimatePage<'a> {
 /// Returns the page of an estimate.
 pub(crate) fn page(job: &EstimatePage<'_>) -> Result<Page> {
     let title = format!("petal plan {}", job.command);
-    let mut page = Page::new(title, "Estimated from samples of the inputs");
+    let subtitle = match job.estimate.full_scan {
+        true => "Estimated from a full scan of the inputs",
+        false => "Estimated from samples of the inputs",
+    };
+    let mut page = Page::new(title, subtitle);
     page.facts(&facts(job));
     add_inputs(&mut page, job);
     add_sizes(&mut page, job)?;
@@ -44,32 +48,60 @@ fn size(bytes: u64) -> Cell {
 fn facts(job: &EstimatePage<'_>) -> Vec<Fact> {
     let estimate = job.estimate;
     let fact = |field, label: &str, value| (field, label.to_owned(), value);
-    let [min, max] = estimate.kept_range;
-    let mut facts = vec![
+    let range = |field, range, format| {
+        bounds(range, format).map(|text| fact(field, "range of this", text.into()))
+    };
+    let with_range = |value: Fact, range: Option<Fact>| [Some(value), range].into_iter().flatten();
+    let mut facts: Vec<Fact> = Vec::new();
+    facts.extend(with_range(
         fact("kept", "lines of the result", number(estimate.kept)),
-        fact("seconds", "time", job.time.as_str().into()),
-        fact("memory_limit_bytes", "memory limit", size(job.memory_limit)),
+        range("kept_range", estimate.kept_range, text::count),
+    ));
+    facts.push(fact("seconds", "time", job.time.as_str().into()));
+    facts.push(fact("memory_limit_bytes", "memory limit", size(job.memory_limit)));
+    facts.extend(with_range(
         fact("spilled", "temporary disk", size(estimate.spilled)),
+        range("spilled_range", estimate.spilled_range, text::size),
+    ));
+    facts.extend(with_range(
         fact("bytes_read", "input read", size(estimate.bytes_read)),
+        range("bytes_read_range", estimate.bytes_read_range, text::size),
+    ));
+    facts.extend(with_range(
         fact("passes", "passes over inputs", number(estimate.passes)),
-        fact("strategy", "strategy", estimate.strategy.into()),
+        range("passes_range", estimate.passes_range, text::count),
+    ));
+    facts.push(fact("strategy", "strategy", estimate.strategy.into()));
+    facts.extend(with_range(
         fact("candidates", "candidates after the filter", number(estimate.candidates)),
+        range("candidates_range", estimate.candidates_range, text::count),
+    ));
+    facts.extend(with_range(
         fact("false_candidates", "false positives among them", number(estimate.false_candidates)),
-        fact("jobs", "threads", number(job.jobs as u64)),
-    ];
-    if min != max {
-        let range = format!("{} to {}", text::count(min), text::count(max));
-        facts.insert(1, fact("kept_range", "guaranteed range", range.into()));
-    }
+        range("false_candidates_range", estimate.false_candidates_range, text::count),
+    ));
+    facts.push(fact("jobs", "threads", number(job.jobs as u64)));
     facts
+}
+
+/// Formats bounds; `None` if they are equal.
+pub(crate) fn bounds(range: Bounds, format: fn(u64) -> String) -> Option<String> {
+    let least = format(range.least);
+    match range.most {
+        Some(most) if most == range.least => None,
+        Some(most) => Some(format!("{least} to {}", format(most))),
+        None => Some(format!("at least {least}")),
+    }
 }
 
 fn add_inputs(page: &mut Page, job: &EstimatePage<'_>) {
     let rows = job.names.iter().zip(&job.estimate.inputs).map(|(name, input)| {
         let distinct = input.distinct.min(input.lines);
-        vec![name.as_str().into(), size(input.bytes), number(input.lines), number(distinct)]
+        let range = bounds(input.distinct_range, text::count).unwrap_or_default();
+        let cells = [name.as_str().into(), size(input.bytes), number(input.lines)];
+        cells.into_iter().chain([number(distinct), range.into()]).collect()
     });
-    let head = ["input", "size", "lines", "distinct lines"];
+    let head = ["input", "size", "lines", "distinct lines", "range of distinct lines"];
     page.table("Inputs", &head, &rows.collect::<Vec<_>>());
 }
 

@@ -25,6 +25,7 @@ mod keyed_hash;
 mod merge_shrink_compare;
 mod not_lines;
 mod options;
+mod plan_shapes;
 mod probe;
 mod random_jobs;
 mod report;

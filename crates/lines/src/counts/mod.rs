@@ -142,7 +142,7 @@ impl Counter<'_> {
     fn count(&self, inputs: &[Input], out: &mut CountOutput<'_>) -> Result<u64> {
         let refs: Vec<_> = inputs.iter().collect();
         let Settings { delimiter, progress, .. } = *self.settings;
-        let sample = Sample::of(&refs, &self.hasher, delimiter, &self.budget, 1, progress)?;
+        let sample = Sample::of(&refs, &self.hasher, delimiter, &self.budget, [0, 1], progress)?;
         // Two passes; by partition, the records are counted in between.
         let capacity = FingerprintMap::<u64>::capacity(self.memory) / 10 * 9;
         let records =

@@ -50,7 +50,7 @@ pub fn plan(settings: &Settings<'_>, ranges: &[FileRange]) -> Result<RangePlan> 
     checks.note(settings.progress);
     let refs: Vec<_> = inputs.iter().collect();
     let (hasher, progress) = (LineHasher::random()?, settings.progress);
-    let sample = Sample::of(&refs, &hasher, settings.delimiter, &budget, 1, progress)?;
+    let sample = Sample::of(&refs, &hasher, settings.delimiter, &budget, [0, 1], progress)?;
     let lines = sample.lines.max(1);
     let packed = inputs.iter().any(Input::may_be_compressed);
     let work = if packed { budget.with_decoder().work } else { budget.work };

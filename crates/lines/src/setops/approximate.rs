@@ -125,7 +125,7 @@ impl ApproximateJob<'_> {
             return Ok(self.capacity);
         }
         let (hasher, budget) = (&self.hasher, &self.budget);
-        let sample = Sample::of(inputs, hasher, self.delimiter, budget, 1, self.progress)?;
+        let sample = Sample::of(inputs, hasher, self.delimiter, budget, [0, 1], self.progress)?;
         // All lines, not the distinct ones: their estimate may be low, and the filter would then
         // exceed its rate.
         Ok(Some(sample.lines.max(1)))

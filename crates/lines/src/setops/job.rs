@@ -2,8 +2,8 @@
 
 use super::approximate::ApproximateJob;
 use super::exact::ExactJob;
-use super::exact::JobEstimate;
 use super::exact::Journal;
+use super::exact::{Counting, JobEstimate};
 use super::planning::Strategy;
 use super::report::Report;
 use super::set_semantics::SetOp;
@@ -96,12 +96,16 @@ impl SetJob {
         Ok(report)
     }
 
-    /// Estimates an exact job from samples of its inputs. `with_output`: include the cost of
-    /// printing.
+    /// Estimates an exact job. `with_output`: include the cost of printing.
     ///
     /// # Errors
     /// If an input cannot be read or is not a file; if the memory limit is too low.
-    pub fn estimate(&self, settings: &Settings<'_>, with_output: bool) -> Result<JobEstimate> {
+    pub fn estimate(
+        &self,
+        settings: &Settings<'_>,
+        with_output: bool,
+        counting: Counting,
+    ) -> Result<JobEstimate> {
         let sources = self.sources();
         let (budget, inputs) = settings.open(&sources)?;
         let strategy = match self.mode {
@@ -120,7 +124,7 @@ impl SetJob {
             boundary: self.first.len(),
         };
         let (first, others) = self.split(inputs);
-        job.estimate(&first, &others, with_output)
+        job.estimate(&first, &others, with_output, counting)
     }
 
     /// Returns all inputs, those of the first input first.

@@ -20,11 +20,11 @@ mod set_semantics;
 #[cfg(test)]
 mod tests;
 
+pub use exact::{Bounds, Counting, InputEstimate, JobEstimate, Side, forget_work};
 pub(crate) use exact::{
     FIRST_RECORD, HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, Partition, PartitionJoin,
     PartitionScheme, contains_any,
 };
-pub use exact::{InputEstimate, JobEstimate, Side, forget_work};
 pub use job::{Mode, SetJob};
 pub use planning::Strategy;
 pub(crate) use planning::{Sample, filter_bytes};

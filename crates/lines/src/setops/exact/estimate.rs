@@ -1,80 +1,155 @@
-//! Estimates of an exact job: runs through the phases of its strategy in numbers, with the same
-//! divisions of memory as the phases themselves.
+//! Estimates of an exact job: runs through the phases of its strategy in numbers.
 //!
-//! Lines, overlaps and repeats come from samples; the rest is arithmetic. The time is uncertain and
-//! given as a range, from the cost model, a short measurement of the hash functions on this machine,
-//! and assumed disk speeds.
+//! The strategy is the one that the job would choose, from the same samples. The numbers come from one
+//! pass over the inputs, or from random blocks of them; both have bounds, and the phases are calculated
+//! at all ends of the bounds. The time is uncertain and given as a range, from the cost model, a short
+//! measurement of the hash functions on this machine, and assumed disk speeds.
 
 use std::time::Instant;
 
-use petal::{BlockedLayout, ByteSize};
 use serde::Serialize;
 
 use super::job::ExactJob;
-use super::join::choose_build_side;
-use super::passes::HASH_LOG_MEMORY;
-use super::records::{FIRST_RECORD, OTHER_RECORD};
+use super::simulation::PhaseTotals;
 use crate::error::{Error, Result};
-use crate::fingerprint::{LineHasher, Table};
-use crate::io::{Input, SpillWriter};
-use crate::memory::least_records;
-use crate::setops::planning::Sample;
-use crate::setops::planning::cost;
-use crate::setops::planning::filter_bytes;
-use crate::setops::planning::{InputSizes, Plan, Strategy};
-use crate::setops::positions::Spans;
-use crate::setops::set_semantics::{BuildSide, SetOp};
+use crate::fingerprint::LineHasher;
+use crate::io::Input;
+use crate::setops::planning::block_sample::{self, BlockSample};
+use crate::setops::planning::{
+    CONFIDENCE, InputCounts, InputSizes, Interval, JobCounts, Place, Plan,
+};
+use crate::setops::planning::{cost, full_scan};
+use crate::setops::set_semantics::SetOp;
 
-/// The estimate of an exact job.
+/// How the lines of the inputs are counted for an estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// By a full scan if the inputs are files of at most 512 MiB together, decompressed; otherwise by
+    /// samples.
+    #[default]
+    Auto,
+    /// By random blocks of files, at most 256 MiB of each, and by the first 64 MiB of compressed
+    /// inputs.
+    Sample,
+    /// By one pass over all inputs.
+    FullScan,
+}
+
+/// Maximum size of inputs that are scanned without being asked to: a second or two.
+const MAX_AUTO_SCAN: u64 = 512 << 20;
+
+/// The bounds of a number at 99 % confidence. As JSON an array of both; without an upper bound the
+/// second one is `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "(u64, Option<u64>)")]
+pub struct Bounds {
+    /// The lower bound.
+    pub least: u64,
+    /// The upper bound; `None` if there is none.
+    pub most: Option<u64>,
+}
+
+impl Bounds {
+    /// Returns whether both bounds are equal.
+    #[must_use]
+    pub fn is_exact(self) -> bool {
+        self.most == Some(self.least)
+    }
+
+    fn of(interval: Interval) -> Self {
+        let most = interval.most.is_finite().then(|| interval.most.ceil() as u64);
+        Self { least: interval.least as u64, most }
+    }
+}
+
+impl From<Bounds> for (u64, Option<u64>) {
+    fn from(bounds: Bounds) -> Self {
+        (bounds.least, bounds.most)
+    }
+}
+
+/// The estimate of an exact job. A range has the bounds of the number before it.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct JobEstimate {
     /// The first input, then the others.
     pub inputs: Vec<InputEstimate>,
+    /// Whether all lines were read. If not, the numbers are from samples.
+    pub full_scan: bool,
+    /// The probability with which a range contains the number that the job will find.
+    pub confidence: f64,
     /// The strategy.
     pub strategy: &'static str,
     /// Passes over inputs.
     pub passes: u64,
+    /// Bounds of the passes.
+    pub passes_range: Bounds,
     /// Bytes of input read in all passes.
     pub bytes_read: u64,
+    /// Bounds of the bytes read.
+    pub bytes_read_range: Bounds,
     /// Bytes written to the temporary directory.
     pub spilled: u64,
+    /// Bounds of the bytes written.
+    pub spilled_range: Bounds,
     /// Candidates: lines that the filter cannot rule out.
     pub candidates: u64,
+    /// Bounds of the candidates.
+    pub candidates_range: Bounds,
     /// False positives among the candidates.
     pub false_candidates: u64,
+    /// Bounds of the false positives.
+    pub false_candidates_range: Bounds,
     /// Lines of the result.
     pub kept: u64,
     /// Bounds of the lines of the result.
-    pub kept_range: [u64; 2],
+    pub kept_range: Bounds,
     /// Expected range of the time in seconds.
     pub seconds: [f64; 2],
 }
 
-/// The estimate of an input from a sample.
+/// The estimate of an input. A range has the bounds of the number before it.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct InputEstimate {
     /// Bytes of lines.
     pub bytes: u64,
+    /// Bounds of the bytes.
+    pub bytes_range: Bounds,
     /// Lines.
     pub lines: u64,
-    /// Distinct lines. The estimate may be inaccurate if lines are repeated unevenly.
+    /// Bounds of the lines.
+    pub lines_range: Bounds,
+    /// Distinct lines.
     pub distinct: u64,
-    /// Bounds of the distinct lines; equal if all lines were sampled.
-    pub distinct_range: [u64; 2],
+    /// Bounds of the distinct lines.
+    pub distinct_range: Bounds,
 }
 
 impl InputEstimate {
-    fn of(sample: &Sample) -> Self {
-        let Sample { bytes, lines, distinct, distinct_range, .. } = *sample;
-        Self { bytes, lines, distinct, distinct_range }
+    fn of(counts: &InputCounts) -> Self {
+        let InputCounts { bytes, lines, distinct } = *counts;
+        Self {
+            bytes: bytes.value as u64,
+            bytes_range: Bounds::of(bytes),
+            lines: lines.value.round() as u64,
+            lines_range: Bounds::of(lines),
+            distinct: distinct.value.round() as u64,
+            distinct_range: Bounds::of(distinct),
+        }
     }
 }
 
 /// Assumed bytes a second of slow and of fast disks.
 const SLOW_DISK: f64 = 150e6;
 const FAST_DISK: f64 = 2e9;
+
+/// The places within bounds at which a job is simulated.
+const ENDS: [Place; 2] = [
+    |interval| interval.least,
+    // Without an upper bound only the value is known.
+    |interval| if interval.most.is_finite() { interval.most } else { interval.value },
+];
 
 impl ExactJob<'_> {
     /// Estimates the job. `with_output`: include the cost of printing.
@@ -83,6 +158,7 @@ impl ExactJob<'_> {
         first: &[Input],
         others: &[Input],
         with_output: bool,
+        counting: Counting,
     ) -> Result<JobEstimate> {
         if let Some(stream) = first.iter().chain(others).find(|input| !input.is_repeatable()) {
             return Err(Error::unforeseeable(stream.name()));
@@ -92,75 +168,116 @@ impl ExactJob<'_> {
             Some(strategy) => sizes.plan(strategy, false, &self.budget),
             None => sizes.choose(&self.budget),
         };
-        let mut estimate = self.simulate(&sizes, plan, with_output).out;
-        let all = [&sizes.first].into_iter().chain(&sizes.others);
-        estimate.inputs = all.map(InputEstimate::of).collect();
-        let printed = estimate.kept as f64 * cost::print(sizes.first.line_length());
+        let bytes = sizes.others.iter().map(|other| other.bytes).sum::<u64>() + sizes.first.bytes;
+        let objects = first.iter().chain(others).any(Input::is_object);
+        let full_scan = match counting {
+            Counting::Auto => !objects && bytes <= MAX_AUTO_SCAN,
+            Counting::Sample => false,
+            Counting::FullScan => true,
+        };
+        let counts = self.counts(first, others, &sizes, full_scan)?;
+        let speed = speed(&self.hasher);
+        let at = |places: [Place; 4]| {
+            let sizes = sizes.with_counts(&counts, places);
+            let totals = self.simulate(&sizes, plan, with_output).out;
+            (totals, self.seconds(&sizes, plan, &totals, with_output, speed))
+        };
+        let value: Place = |interval| interval.value;
+        let estimated = at([value; 4]);
+        let mut all = vec![estimated];
+        for ends in 0..16 {
+            all.push(at([0, 1, 2, 3].map(|axis| ENDS[ends >> axis & 1])));
+        }
+        let bounded = counts.result.most.is_finite();
+        let range = |number: fn(&PhaseTotals) -> u64| {
+            let numbers = || all.iter().map(|(totals, _)| number(totals));
+            let most = bounded.then(|| numbers().max().unwrap_or(0));
+            Bounds { least: numbers().min().unwrap_or(0), most }
+        };
+        let (totals, _) = estimated;
+        let inputs = [&counts.first].into_iter().chain(&counts.others);
+        Ok(JobEstimate {
+            inputs: inputs.map(InputEstimate::of).collect(),
+            full_scan,
+            confidence: CONFIDENCE,
+            strategy: totals.strategy,
+            passes: totals.passes,
+            passes_range: range(|totals| totals.passes),
+            bytes_read: totals.bytes_read,
+            bytes_read_range: range(|totals| totals.bytes_read),
+            spilled: totals.spilled,
+            spilled_range: range(|totals| totals.spilled),
+            candidates: totals.candidates,
+            candidates_range: range(|totals| totals.candidates),
+            false_candidates: totals.false_candidates,
+            false_candidates_range: range(|totals| totals.false_candidates),
+            kept: counts.result.value.round() as u64,
+            kept_range: Bounds::of(counts.result),
+            seconds: [
+                all.iter().map(|(_, seconds)| seconds[0]).fold(f64::INFINITY, f64::min),
+                all.iter().map(|(_, seconds)| seconds[1]).fold(0.0, f64::max),
+            ],
+        })
+    }
+
+    /// Counts lines by a full scan or by samples.
+    fn counts(
+        &self,
+        first: &[Input],
+        others: &[Input],
+        sizes: &InputSizes,
+        full_scan: bool,
+    ) -> Result<JobCounts> {
+        // The sides of a symmetric difference are one first input in the job.
+        let (first, second) = match self.op {
+            SetOp::SymDiff => first.split_at(self.boundary),
+            _ => (first, &[][..]),
+        };
+        let mut inputs: Vec<Vec<&Input>> = vec![first.iter().collect()];
+        match self.op {
+            SetOp::SymDiff => inputs.push(second.iter().collect()),
+            _ => inputs.extend(others.iter().map(|other| vec![other])),
+        }
+        let (among, memory) = (inputs.len(), self.budget.work / 2);
+        if full_scan {
+            let pass = self.pass();
+            let scan =
+                |inputs: &Vec<_>| full_scan::scan(&pass, &self.hasher, inputs, memory, among);
+            return Ok(full_scan::counts(self.op, inputs.iter().map(scan).collect::<Result<_>>()?));
+        }
+        if !inputs.iter().flatten().all(|input| input.has_positions()) {
+            return Ok(sizes.extrapolated());
+        }
+        let sample = |(number, inputs): (usize, &Vec<_>)| {
+            let numbers = [number, among];
+            let (hasher, progress) = (&self.hasher, self.progress);
+            BlockSample::of(inputs, hasher, self.delimiter, memory, numbers, progress)
+        };
+        let samples = inputs.iter().enumerate().map(sample).collect::<Result<_>>()?;
+        Ok(block_sample::counts(self.op, samples))
+    }
+
+    /// Returns the range of the time.
+    fn seconds(
+        &self,
+        sizes: &InputSizes,
+        plan: Plan,
+        totals: &PhaseTotals,
+        with_output: bool,
+        speed: f64,
+    ) -> [f64; 2] {
+        let printed = totals.kept as f64 * cost::print(sizes.first.line_length());
         let cost = sizes.cost(plan, &self.budget) + if with_output { printed } else { 0.0 };
-        let cpu = cost * 1e-9 * speed(&self.hasher) / self.budget.workers as f64;
+        let cpu = cost * 1e-9 * speed / self.budget.workers as f64;
         // Input outside of the page cache is read from the disk once; spilled data may be written
         // to it.
         let all = [&sizes.first].into_iter().chain(&sizes.others);
         let cold = all.map(|sample| sample.bytes as f64 * sample.cold).sum::<f64>();
-        let spilled = estimate.spilled as f64;
-        estimate.seconds = [
+        let spilled = totals.spilled as f64;
+        [
             (cpu * 0.7).max(cold / FAST_DISK),
             cpu * 1.6 + cold / SLOW_DISK + 2.0 * spilled / FAST_DISK,
-        ];
-        Ok(estimate)
-    }
-
-    /// Returns the bytes that the phases of this plan will report as progress: of inputs, read or
-    /// skipped, and of the records that are joined.
-    pub(super) fn expected_bytes(&self, sizes: &InputSizes, plan: Plan, with_output: bool) -> u64 {
-        let run = self.simulate(sizes, plan, with_output);
-        run.out.bytes_read.saturating_add(run.skipped).saturating_add(run.records)
-    }
-
-    /// Returns the bytes that the strategy `Partition` will report as progress after the table became
-    /// full: `rest` bytes of the first input are undecided, and the table holds `entries` fingerprints.
-    /// 0 if nothing is undecided.
-    pub(super) fn expected_bytes_of_rest(
-        &self,
-        sizes: &InputSizes,
-        rest: u64,
-        entries: u64,
-        with_output: bool,
-    ) -> u64 {
-        if rest == 0 {
-            return 0;
-        }
-        let lines = (rest as f64 / sizes.first.line_length().max(1.0)) as u64;
-        let passes = 1 + u64::from(with_output);
-        let records = lines
-            .saturating_mul(FIRST_RECORD as u64)
-            .saturating_add(entries.saturating_mul(OTHER_RECORD as u64));
-        rest.saturating_mul(passes).saturating_add(records)
-    }
-
-    /// Runs through the phases of a plan in numbers.
-    fn simulate<'a>(&'a self, sizes: &'a InputSizes, plan: Plan, with_output: bool) -> Run<'a> {
-        let work = self.budget.work;
-        let out = JobEstimate { strategy: plan.strategy.name(), ..JobEstimate::default() };
-        let mut run = Run { sizes, plan, job: self, held: 0, records: 0, skipped: 0, out };
-        let kept = run.kept();
-        run.out.kept = kept as u64;
-        run.out.kept_range = run.kept_range();
-        match (plan.strategy, self.op) {
-            (Strategy::Memory, _) => run.memory(work),
-            (Strategy::Narrow, SetOp::Common) if !sizes.others.is_empty() => {
-                run.narrow_common(kept);
-            }
-            (Strategy::Narrow, op) if !op.separates_others() => run.narrow_diff(kept),
-            _ => run.partition(),
-        }
-        run.keep(work / 2);
-        if plan.strategy != Strategy::Memory && with_output {
-            let dropped = plan.strategy == Strategy::Narrow
-                && !matches!(self.op, SetOp::Common | SetOp::Duplicates);
-            run.print(kept, dropped && run.out.strategy == Strategy::Narrow.name());
-        }
-        run
+        ]
     }
 }
 
@@ -177,255 +294,4 @@ fn speed(hasher: &LineHasher) -> f64 {
     std::hint::black_box((keys, fingerprints));
     let taken = begun.elapsed().as_nanos() as f64 / LINES as f64;
     (taken / NANOSECONDS).clamp(0.3, 5.0)
-}
-
-/// The phases of a job in numbers.
-struct Run<'a> {
-    sizes: &'a InputSizes,
-    plan: Plan,
-    job: &'a ExactJob<'a>,
-    /// Bytes of records in memory.
-    held: u64,
-    /// Bytes of all records.
-    records: u64,
-    /// Bytes of inputs that are skipped in a pass.
-    skipped: u64,
-    out: JobEstimate,
-}
-
-impl Run<'_> {
-    fn work(&self) -> u64 {
-        self.job.budget.work
-    }
-
-    fn read(&mut self, sample: &Sample) {
-        self.out.passes += 1;
-        self.out.bytes_read += sample.bytes;
-    }
-
-    fn filter_memory(&self) -> u64 {
-        self.work() - least_records(self.work())
-    }
-
-    /// Returns the size and the rate of the filter for `keys` keys.
-    fn filter(&self, keys: u64, memory: u64) -> (u64, f64) {
-        let keys = keys.max(1);
-        let shape = BlockedLayout::for_memory(keys, ByteSize::bytes(filter_bytes(keys, memory)));
-        shape.map_or((memory, 1.0), |shape| (shape.size_bytes(), shape.fpr(keys)))
-    }
-
-    /// Writes records besides a filter of `filter` bytes.
-    fn write_records(&mut self, records: f64, size: usize, filter: u64) {
-        let bytes = (records * size as f64) as u64;
-        let free = self.work().saturating_sub(filter);
-        let least = least_records(self.work()).min(free);
-        let mut allowance = free.saturating_sub(self.held);
-        if allowance < least.max(free / 2) {
-            self.keep(0);
-            allowance = free;
-        }
-        let parts = self.job.partition_scheme(self.plan, self.sizes, None).partitions();
-        let written = SpillWriter::written(bytes, parts, allowance);
-        self.out.spilled += written;
-        self.records += bytes;
-        self.held += bytes.saturating_sub(written);
-    }
-
-    /// Writes records to disk until those in memory take at most `most` bytes.
-    fn keep(&mut self, most: u64) {
-        let more = self.held.saturating_sub(most);
-        self.held -= more;
-        self.out.spilled += more;
-    }
-
-    fn log(&mut self, keys: f64) {
-        self.out.spilled += SpillWriter::written((keys * 8.0) as u64, 1, HASH_LOG_MEMORY);
-    }
-
-    /// Returns the distinct lines of the first input that are in the result.
-    fn kept(&self) -> f64 {
-        let InputSizes { op, first, others, .. } = self.sizes;
-        let overlaps = (0..others.len()).map(|other| self.sizes.share_of_first_in(other));
-        let share = match op {
-            SetOp::Common => overlaps.fold(1.0, f64::min),
-            // As if the others shared all lines that they can.
-            SetOp::AtLeast(number) => {
-                let mut overlaps: Vec<_> = overlaps.collect();
-                overlaps.sort_by(|a, b| b.total_cmp(a));
-                overlaps.get(usize::from(*number).saturating_sub(1)).copied().unwrap_or(0.0)
-            }
-            SetOp::Diff => (1.0 - overlaps.sum::<f64>()).max(0.0),
-            SetOp::Dedup => 1.0,
-            SetOp::Duplicates => self.share_of_duplicates(),
-            // `SymDiff`: as if no line occurred twice in one input.
-            SetOp::SymDiff | SetOp::Unique => 1.0 - self.share_of_duplicates(),
-        };
-        first.distinct as f64 * share
-    }
-
-    /// Returns the share of the distinct lines of the first input that occur more than once, as if
-    /// none occurred more than twice.
-    fn share_of_duplicates(&self) -> f64 {
-        let Sample { lines, distinct, .. } = self.sizes.first;
-        (lines.saturating_sub(distinct) as f64 / distinct.max(1) as f64).min(1.0)
-    }
-
-    /// Returns the bounds of the lines of the result.
-    fn kept_range(&self) -> [u64; 2] {
-        let InputSizes { op, first, others, .. } = self.sizes;
-        let all = || others.iter().chain([first]).map(|sample| sample.distinct_range);
-        let [least, most] = first.distinct_range;
-        match op {
-            SetOp::Dedup => [least, most],
-            SetOp::Duplicates | SetOp::Unique | SetOp::AtLeast(_) | SetOp::SymDiff => [0, most],
-            // The shared lines are estimated from pairs of lines, also if all lines were sampled.
-            SetOp::Common => [0, all().map(|[_, most]| most).min().unwrap_or(most)],
-            SetOp::Diff => {
-                let others = all().take(others.len()).map(|[_, most]| most);
-                [least.saturating_sub(others.fold(0, u64::saturating_add)), most]
-            }
-        }
-    }
-
-    fn memory(&mut self, work: u64) {
-        let sizes = self.sizes;
-        let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
-        let capacity = Table::capacity(work) / 10 * 9;
-        let (seed, _) = choose_build_side(sizes.op, sizes.first.distinct, &distinct, capacity);
-        if seed == BuildSide::First {
-            self.read(&sizes.first);
-        }
-        sizes.others.iter().for_each(|other| self.read(other));
-        self.read(&sizes.first);
-    }
-
-    fn partition(&mut self) {
-        let sizes = self.sizes;
-        for other in &sizes.others {
-            self.read(other);
-            self.write_records(other.lines as f64, OTHER_RECORD, 0);
-        }
-        self.read(&sizes.first);
-        self.write_records(sizes.first.lines as f64, FIRST_RECORD, 0);
-    }
-
-    fn narrow_common(&mut self, kept: f64) {
-        let sizes = self.sizes;
-        let Some((begin, next, overlap)) = sizes.sides(self.plan) else { return };
-        let (there, back) = if self.plan.build_from_first {
-            (OTHER_RECORD, FIRST_RECORD)
-        } else {
-            (FIRST_RECORD, OTHER_RECORD)
-        };
-        let (size, rate) = self.filter(begin.lines, self.filter_memory());
-        self.read(begin);
-        let right = next.lines as f64 * overlap;
-        let wrong = (next.lines as f64 - right) * rate;
-        self.read(next);
-        self.write_records(right + wrong, there, size + self.plan.candidate_filter_bytes);
-        if self.plan.candidate_filter_bytes == 0 {
-            self.log(right + wrong);
-        }
-        self.out.candidates = (right + wrong) as u64;
-        self.out.false_candidates = wrong as u64;
-        let memory = self.filter_memory().saturating_sub(self.held).max(self.work() / 4);
-        let (size, rate) = match self.plan.candidate_filter_bytes {
-            0 => self.filter(self.out.candidates, memory),
-            // Sized for twice the estimate.
-            bytes => (bytes, self.filter(self.out.candidates, bytes).1),
-        };
-        let confirm = |run: &mut Self, sample: &Sample, shared: f64, record| {
-            run.read(sample);
-            let rest = (sample.lines as f64 - shared).max(0.0);
-            run.write_records(shared + rest * rate, record, size);
-        };
-        confirm(self, begin, right.min(begin.lines as f64), back);
-        for (j, other) in sizes.others.iter().enumerate() {
-            if j != self.plan.smallest {
-                confirm(self, other, kept, OTHER_RECORD);
-            }
-        }
-    }
-
-    fn narrow_diff(&mut self, kept: f64) {
-        let sizes = self.sizes;
-        // Lines that are absent from the filter when they are inserted.
-        let new = match sizes.op {
-            SetOp::Duplicates | SetOp::Unique | SetOp::SymDiff => sizes.first.distinct as f64,
-            _ => kept,
-        };
-        let (size, _) = self.filter(sizes.lines(), self.filter_memory());
-        if !sizes.others.is_empty() {
-            self.out.passes += 1;
-            self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
-        }
-        self.read(&sizes.first);
-        let right = sizes.first.lines as f64 - new;
-        let wrong = new * self.mean_rate(size, new as u64);
-        self.log(right + wrong);
-        if right + wrong > sizes.first.lines as f64 / 2.0 {
-            self.out.strategy = "narrow, then partition";
-            return self.partition();
-        }
-        self.out.candidates = (right + wrong) as u64;
-        self.out.false_candidates = wrong as u64;
-        if right + wrong < 1.0 {
-            return;
-        }
-        let (size, rate) = self.filter(self.out.candidates, self.filter_memory());
-        let of_others: f64 = sizes.others.iter().map(|other| other.lines as f64).sum();
-        let shared: f64 = (0..sizes.others.len())
-            .map(|j| sizes.others[j].lines as f64 * sizes.share_in_first(j))
-            .sum();
-        if !sizes.others.is_empty() {
-            self.out.passes += 1;
-            self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
-            self.write_records(shared + (of_others - shared) * rate, OTHER_RECORD, size);
-        }
-        self.read(&sizes.first);
-        // The first occurrence of a repeated line is a record too.
-        let copies = (sizes.first.lines - sizes.first.distinct.min(sizes.first.lines)) as f64;
-        let lines = right + wrong + copies;
-        let rest = (sizes.first.lines as f64 - lines).max(0.0);
-        self.write_records(lines + rest * rate, FIRST_RECORD, size);
-    }
-
-    /// Returns the mean false-positive rate while `new` lines of the first input are inserted after
-    /// the others.
-    fn mean_rate(&self, size: u64, new: u64) -> f64 {
-        const STEPS: u64 = 32;
-        let others: u64 = self.sizes.others.iter().map(|other| other.distinct).sum();
-        let Ok(shape) = BlockedLayout::for_memory(self.sizes.lines().max(1), ByteSize::bytes(size))
-        else {
-            return 1.0;
-        };
-        let at = |step: u64| shape.fpr(others + new / STEPS * step);
-        (0..STEPS).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / STEPS as f64
-    }
-
-    /// The positions and the last pass: over the whole first input, or over the chunks with kept
-    /// lines.
-    fn print(&mut self, kept: f64, dropped: bool) {
-        let first = &self.sizes.first;
-        let budget = &self.job.budget;
-        let lines = first.lines.max(1) as f64;
-        let marks = if dropped { lines - kept } else { kept };
-        let workers = budget.workers as u64;
-        let memory = (self.work() - self.held.min(self.work() / 2)) / workers / 8;
-        let share = self.work() / 8 / workers;
-        let spans = Spans::new(first.bytes, SpillWriter::max_streams(share)).count();
-        let each = (marks * 8.0 / workers as f64) as u64;
-        self.out.spilled += workers * SpillWriter::written(each, spans, memory);
-        if dropped {
-            return self.read(first);
-        }
-        if kept >= 1.0 {
-            let in_chunk = budget.chunk as f64 * lines / first.bytes.max(1) as f64;
-            let empty = (1.0 - (kept / lines).min(1.0)).powf(in_chunk);
-            self.out.passes += 1;
-            let read = (first.bytes as f64 * (1.0 - empty)) as u64;
-            self.out.bytes_read += read;
-            self.skipped += first.bytes.saturating_sub(read);
-        }
-    }
 }

@@ -45,16 +45,19 @@ impl ExactJob<'_> {
 
     pub(crate) fn sizes(&self, first: &[Input], others: &[Input]) -> Result<InputSizes> {
         let among = others.len() + 1;
-        let sample = |inputs: &[&Input]| {
-            Sample::of(inputs, &self.hasher, self.delimiter, &self.budget, among, self.progress)
+        let sample = |inputs: &[&Input], number| {
+            let (hasher, numbers) = (&self.hasher, [number, among]);
+            Sample::of(inputs, hasher, self.delimiter, &self.budget, numbers, self.progress)
         };
         let files: Vec<_> = first.iter().filter(|input| input.is_repeatable()).collect();
-        let others = || others.iter().map(|other| sample(&[other])).collect::<Result<_>>();
+        let others = || -> Result<Vec<_>> {
+            others.iter().zip(1..).map(|(other, number)| sample(&[other], number)).collect()
+        };
         if self.budget.workers == 1 {
-            return Ok(InputSizes::new(self.op, sample(&files)?, others()?));
+            return Ok(InputSizes::new(self.op, sample(&files, 0)?, others()?));
         }
         std::thread::scope(|scope| {
-            let first = scope.spawn(|| sample(&files));
+            let first = scope.spawn(|| sample(&files, 0));
             let others = others()?;
             let first = first.join().expect("the sampling of the first input panicked")?;
             Ok(InputSizes::new(self.op, first, others))

@@ -21,7 +21,7 @@
 //! | `with_records`, `phases`, `narrowing`, `partitioned` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
 //! | `journal`, `state` | resuming a job |
-//! | `estimate` | what a job would cost |
+//! | `estimate`, `simulation` | what a job would cost |
 
 mod estimate;
 mod in_memory;
@@ -33,10 +33,11 @@ mod partitioned;
 mod passes;
 mod phases;
 mod records;
+mod simulation;
 mod state;
 mod with_records;
 
-pub use estimate::{InputEstimate, JobEstimate};
+pub use estimate::{Bounds, Counting, InputEstimate, JobEstimate};
 pub(super) use job::ExactJob;
 pub(crate) use join::{Partition, PartitionJoin};
 pub(super) use journal::Journal;

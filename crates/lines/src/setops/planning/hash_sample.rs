@@ -43,11 +43,15 @@ impl Hasher for IdentityHasher {
 
 /// Returns the maximum depth of samples that contain a hash.
 pub(crate) fn depth_of(hash: u64) -> u32 {
-    // Independent of the bits that filters use: those of the hash and of its products with odd
-    // numbers.
+    mixed_bits(hash).leading_zeros()
+}
+
+/// Returns bits of a hash that are independent of those that filters use: those of the hash and of
+/// its products with odd numbers. Different hashes have different bits.
+pub(super) fn mixed_bits(hash: u64) -> u64 {
     let mixed = (hash ^ (hash >> 31)).wrapping_mul(0x7fb5_d329_728e_a185);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x81da_def4_bc2d_d44d);
-    (mixed ^ (mixed >> 33)).leading_zeros()
+    mixed ^ (mixed >> 33)
 }
 
 impl HashSample {
@@ -57,8 +61,35 @@ impl HashSample {
         Self { hashes: HashMap::default(), depth, most }
     }
 
+    /// An empty sample of at most this number of hashes.
+    pub(crate) fn with_most(most: usize) -> Self {
+        Self { hashes: HashMap::default(), depth: 0, most }
+    }
+
+    /// Returns the number of hashes whose sample fits in `bytes` of memory.
+    pub(crate) fn hashes_within(bytes: u64) -> u64 {
+        bytes / HASH_BYTES
+    }
+
     pub(crate) fn depth(&self) -> u32 {
         self.depth
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        self.hashes.contains_key(&hash)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
+        self.hashes.iter().map(|(&hash, &number)| (hash, number))
+    }
+
+    /// Returns the number of hashes that another sample of the same depth contains too.
+    pub(crate) fn shared(&self, other: &Self) -> usize {
+        self.hashes.keys().filter(|hash| other.hashes.contains_key(hash)).count()
     }
 
     /// Returns the number of distinct hashes that each hash of the sample represents.
@@ -71,9 +102,27 @@ impl HashSample {
             return;
         }
         self.hashes.insert(hash, number);
+        self.fit();
+    }
+
+    /// Adds 1 to the number of a hash, which is 0 before.
+    pub(crate) fn add(&mut self, hash: u64) {
+        if depth_of(hash) >= self.depth {
+            *self.hashes.entry(hash).or_default() += 1.0;
+            self.fit();
+        }
+    }
+
+    fn fit(&mut self) {
         while self.hashes.len() > self.most {
-            self.depth += 1;
-            let depth = self.depth;
+            self.deepen(self.depth + 1);
+        }
+    }
+
+    /// Raises the depth.
+    pub(crate) fn deepen(&mut self, depth: u32) {
+        if depth > self.depth {
+            self.depth = depth;
             self.hashes.retain(|&hash, _| depth_of(hash) >= depth);
         }
     }

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cost;
 use super::filter_size::{filter_bytes, fpr};
+use super::interval::Interval;
+use super::job_counts::{InputCounts, JobCounts};
 use super::sample::Sample;
 use crate::fingerprint::Table;
 use crate::memory::Budget;
@@ -42,6 +44,8 @@ pub(crate) struct InputSizes {
     pub(crate) others: Vec<Sample>,
     /// For each other input, the share of equal pairs among all pairs with a line of the first input.
     matches: Vec<f64>,
+    /// The lines of the result; `None`: derived from the other numbers.
+    pub(crate) result: Option<f64>,
 }
 
 /// A strategy with its parameters.
@@ -61,6 +65,9 @@ pub(crate) struct Plan {
     pub(crate) candidate_filter_bytes: u64,
 }
 
+/// A place within bounds.
+pub(crate) type Place = fn(&Interval) -> f64;
+
 impl InputSizes {
     /// Compares the samples and frees their memory.
     pub(crate) fn new(op: SetOp, mut first: Sample, mut others: Vec<Sample>) -> Self {
@@ -68,7 +75,55 @@ impl InputSizes {
         for sample in others.iter_mut().chain([&mut first]) {
             sample.keys = Vec::new();
         }
-        Self { op, first, others, matches }
+        Self { op, first, others, matches, result: None }
+    }
+
+    /// Returns these sizes with other numbers, each at one place of its bounds: `lines`, `distinct`,
+    /// `shared` and `result` return it.
+    pub(crate) fn with_counts(&self, counts: &JobCounts, at: [Place; 4]) -> Self {
+        let [lines, distinct, shared, result] = at;
+        let sample = |sample: &Sample, counts: &InputCounts| {
+            let lines = lines(&counts.lines).ceil();
+            let distinct = distinct(&counts.distinct).ceil().min(lines);
+            Sample {
+                bytes: counts.bytes.value as u64,
+                lines: lines as u64,
+                distinct: distinct as u64,
+                cold: sample.cold,
+                ..Sample::default()
+            }
+        };
+        let first = sample(&self.first, &counts.first);
+        let others: Vec<_> =
+            self.others.iter().zip(&counts.others).map(|(other, c)| sample(other, c)).collect();
+        let most = others.iter().map(|other| other.distinct.min(first.distinct) as f64);
+        let pairs = |other: &Sample| first.distinct as f64 * other.distinct as f64;
+        let matches = counts.shared.iter().zip(most).zip(&others);
+        let matches = matches.map(|((s, most), other)| shared(s).min(most) / pairs(other).max(1.0));
+        let matches = matches.collect();
+        let result = result(&counts.result).min(first.distinct as f64);
+        Self { op: self.op, first, others, matches, result: Some(result) }
+    }
+
+    /// Returns the counts of samples that may not be representative: of the beginning of a compressed
+    /// input. They have no upper bounds.
+    pub(crate) fn extrapolated(&self) -> JobCounts {
+        let counts = |sample: &Sample| {
+            let [lines, distinct] =
+                [sample.sampled, sample.sampled_distinct].map(|least| least as f64);
+            let unbounded = |value: u64, least| Interval::new(value as f64, least, f64::INFINITY);
+            InputCounts {
+                bytes: unbounded(sample.bytes, 0.0),
+                lines: unbounded(sample.lines, lines),
+                distinct: unbounded(sample.distinct, distinct),
+            }
+        };
+        let shared = |other| {
+            let value = self.share_of_first_in(other) * self.first.distinct as f64;
+            Interval::new(value, 0.0, f64::INFINITY)
+        };
+        let (first, others) = (counts(&self.first), self.others.iter().map(counts).collect());
+        JobCounts::new(self.op, first, others, (0..self.others.len()).map(shared).collect())
     }
 
     /// Returns the estimated share of the first input's lines that another input has.

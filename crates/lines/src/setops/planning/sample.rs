@@ -1,15 +1,11 @@
 //! Samples of inputs: estimates of their lines and distinct lines, and of what they share.
 
-use std::fs::File;
-use std::io::IoSliceMut;
-use std::sync::Arc;
+use std::ops::ControlFlow;
 
-use rustix::io::{ReadWriteFlags, preadv2};
-
-use crate::error::{Error, Result};
+use super::block_reader::{BlockReader, LONGEST, SampledLine};
+use crate::error::Result;
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Open, read_at};
-use crate::keys::{KeySpec, Spare};
+use crate::io::{Input, Open};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::RecordEnds;
@@ -22,12 +18,11 @@ pub(crate) struct Sample {
     pub(crate) lines: u64,
     /// Estimated distinct lines.
     pub(crate) distinct: u64,
-    /// The least and the largest possible number of distinct lines: the distinct lines of the
-    /// sample, and these plus all lines outside of it. Equal if all lines were sampled.
-    pub(crate) distinct_range: [u64; 2],
     /// Hashes of the sampled lines, sorted.
     pub(crate) keys: Vec<u64>,
-    sampled: u64,
+    /// Sampled lines, and distinct lines among them.
+    pub(crate) sampled: u64,
+    pub(crate) sampled_distinct: u64,
     /// Share of the sample that is not in the page cache.
     pub(crate) cold: f64,
 }
@@ -50,18 +45,14 @@ const SMALL: u64 = 4 << 20;
 const BEGIN: u64 = 64 << 20;
 /// Maximum number of compressed inputs that are sampled. The sizes of the others are extrapolated.
 const MAX_COMPRESSED: usize = 16;
-/// Factor by which the number of lines may exceed its estimate, for safe bounds.
-const LINES_MARGIN: f64 = 1.25;
-/// Lines that are found at a time.
-const SOME: usize = 4096;
-/// Maximum length of a sampled line in a compressed input.
-const LONG: usize = 1 << 20;
 
 impl Sample {
     /// Samples inputs evenly. Two samples of √(PAIRS·N) lines each share about PAIRS lines for an
     /// overlap of 1 (the birthday bound). `among` samples share the memory.
     ///
     /// The positions are deterministic, so an estimate and the job itself choose the same strategy.
+    /// Samples of different `number`s are at different positions: equal positions would find far too
+    /// many common lines in files that have them at equal positions.
     ///
     /// Cost: reads at most 256 MiB of files, and decompresses at most 64 MiB of compressed ones.
     pub(crate) fn of(
@@ -69,7 +60,7 @@ impl Sample {
         hasher: &LineHasher,
         delimiter: u8,
         budget: &Budget,
-        among: usize,
+        [number, among]: [usize; 2],
         progress: &dyn Progress,
     ) -> Result<Self> {
         // Bounds the memory if lines are short.
@@ -77,6 +68,7 @@ impl Sample {
         let (files, compressed): (Vec<&Input>, Vec<&Input>) =
             inputs.iter().partition(|input| input.has_positions());
         let mut sampler = Sampler::new(hasher, delimiter, progress);
+        sampler.salt = scattered(number as u64);
         let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
             for input in &files {
@@ -119,54 +111,22 @@ impl Sample {
 
 /// Takes sampled lines out of inputs.
 struct Sampler<'a> {
-    hasher: &'a LineHasher,
-    delimiter: u8,
-    /// How the keys of the current input's lines are made.
-    spec: Arc<KeySpec>,
-    /// The key of a line, and memory for making it.
-    key: Vec<u8>,
-    spare: Spare,
+    reader: BlockReader<'a>,
     keys: Vec<u64>,
     /// Bytes of the sampled lines.
     bytes: u64,
-    buffer: Vec<u8>,
-    /// Positions read, and those that were not in the page cache.
-    places: u64,
-    cold: u64,
-    progress: &'a dyn Progress,
+    /// Determines the positions.
+    salt: u64,
 }
 
 impl<'a> Sampler<'a> {
     fn new(hasher: &'a LineHasher, delimiter: u8, progress: &'a dyn Progress) -> Self {
         Self {
-            hasher,
-            delimiter,
-            spec: Arc::default(),
-            key: vec![],
-            spare: Spare::default(),
+            reader: BlockReader::new(hasher, delimiter, progress),
             keys: vec![],
             bytes: 0,
-            buffer: vec![],
-            places: 0,
-            cold: 0,
-            progress,
+            salt: 0,
         }
-    }
-
-    /// Adds the hash of a line's key. A line without a key counts as itself: the pass over all lines
-    /// reports it.
-    fn push(&mut self, line: &[u8]) {
-        if self.spec.is_line() {
-            return self.keys.push(self.hasher.filter_hash(line));
-        }
-        let key = &mut self.key;
-        key.clear();
-        let made = self.spec.append_key(line, &mut self.spare, key);
-        self.keys.push(self.hasher.filter_hash(if made.is_ok() { key } else { line }));
-    }
-
-    fn check_cancelled(&self) -> Result<()> {
-        if self.progress.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
     /// Samples up to `most` lines at each of `spots` positions, evenly spread over `bytes` of input.
@@ -178,7 +138,7 @@ impl<'a> Sampler<'a> {
             // are not missed systematically. No line is sampled twice.
             let part = bytes / spots;
             let room = part.saturating_sub(SPOT);
-            let within = (u128::from(scattered(spot)) * u128::from(room)) >> 64;
+            let within = (u128::from(scattered(spot ^ self.salt)) * u128::from(room)) >> 64;
             let at = spot * part + within as u64;
             while let Some(length) = inputs.peek().map(|input| input.length().unwrap_or(0))
                 && begin + length <= at
@@ -190,7 +150,7 @@ impl<'a> Sampler<'a> {
             if let Some(input) = inputs.peek() {
                 let open = match &mut open {
                     Some(open) => open,
-                    none => none.insert(input.open_sample(self.progress)?),
+                    none => none.insert(input.open_sample(self.reader.progress)?),
                 };
                 self.take(input, open, [at - begin, SPOT, most])?;
             }
@@ -198,27 +158,18 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// Samples the whole lines within `size` bytes of a position, at most `most`.
+    /// Samples the lines that start within `size` bytes of a position, at most `most`.
     fn take(&mut self, input: &Input, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
-        self.check_cancelled()?;
-        self.spec = Arc::clone(input.keys());
-        let Open::File { file, range, whole } = open else { return Ok(()) };
-        let end = (start + size).min(range.end - range.start);
-        self.places += 1;
-        self.cold +=
-            u64::from(!file.as_file().is_some_and(|file| is_in_memory(file, range.start + start)));
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize((end - start) as usize, 0);
-        read_at(file, input.name(), &mut buffer, range.start + start)?;
-        let (begins, ends) = (range.start + start == whole.start, range.start + end == whole.end);
-        let kind = if begins {
-            RecordEnds::of(input, self.delimiter)
-        } else {
-            RecordEnds::Line(self.delimiter)
-        };
-        self.lines(&buffer, kind, [begins, ends], most);
-        self.buffer = buffer;
-        Ok(())
+        let Self { reader, keys, bytes, .. } = self;
+        let limit = keys.len() + most as usize;
+        reader.read(input, open, [start, size], |line: SampledLine| {
+            if keys.len() >= limit {
+                return ControlFlow::Break(());
+            }
+            keys.push(line.hash);
+            *bytes += line.bytes;
+            ControlFlow::Continue(())
+        })
     }
 
     /// Samples up to `most` lines of a few compressed inputs, and returns the estimated decompressed
@@ -228,7 +179,7 @@ impl<'a> Sampler<'a> {
         let size = |input: &Input| input.file_length().map_or(0, |(length, _)| length);
         let (mut decompressed, mut compressed) = (0, 0);
         for nth in 0..few {
-            self.check_cancelled()?;
+            self.reader.check_cancelled()?;
             let input = inputs[nth * inputs.len() / few];
             let left = most.saturating_sub(self.keys.len() as u64) / (few - nth) as u64;
             decompressed += self.compressed(input, BEGIN / few as u64, left, memory)?;
@@ -246,13 +197,13 @@ impl<'a> Sampler<'a> {
     fn compressed(&mut self, input: &Input, begin: u64, most: u64, memory: u64) -> Result<u64> {
         // At most one in four: sampling a line costs as much as decompressing it.
         let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
-        let salt = scattered(self.bytes ^ self.keys.len() as u64);
+        let salt = self.salt ^ scattered(self.bytes ^ self.keys.len() as u64);
         let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
         // In CSV a line is taken for a record.
-        let framed = RecordEnds::of(input, self.delimiter) == RecordEnds::Frame;
-        let kind = if framed { RecordEnds::Frame } else { RecordEnds::Line(self.delimiter) };
+        let framed = RecordEnds::of(input, self.reader.delimiter) == RecordEnds::Frame;
+        let kind = if framed { RecordEnds::Frame } else { RecordEnds::Line(self.reader.delimiter) };
         let mut ends = Vec::new();
-        self.spec = Arc::clone(input.keys());
+        self.reader.set_input(input);
         let show = |text: &[u8]| {
             carry.extend_from_slice(text);
             ends.clear();
@@ -263,47 +214,18 @@ impl<'a> Sampler<'a> {
                 if scattered(salt ^ count) <= share && taken < most {
                     taken += 1;
                     covered += (end + 1 - start) as u64;
-                    self.push(&carry[start..end]);
+                    self.keys.push(self.reader.hash(&carry[start..end]));
                 }
                 start = end + 1;
             }
             carry.drain(..start);
             if !framed {
-                carry.truncate(LONG);
+                carry.truncate(LONGEST);
             }
         };
         let length = input.decompressed_sample(begin, memory, show)?.unwrap_or(0);
         self.bytes += covered;
         Ok(length)
-    }
-
-    /// Samples the whole lines of a text, at most `most`. Within a CSV file a line is taken for a
-    /// record.
-    fn lines(&mut self, text: &[u8], kind: RecordEnds, [from_start, to_end]: [bool; 2], most: u64) {
-        let mut lines = text;
-        if !from_start {
-            let first = memchr::memchr(self.delimiter, lines).map_or(lines.len(), |at| at + 1);
-            lines = &lines[first..];
-        }
-        let (mut ends, mut start, mut left) = (Vec::new(), 0, most as usize);
-        while left > 0 && start < lines.len() {
-            ends.clear();
-            let base = start;
-            kind.find(&lines[base..], left.min(SOME), &mut ends);
-            if ends.is_empty() {
-                if to_end {
-                    self.push(&lines[base..]);
-                    start = lines.len();
-                }
-                break;
-            }
-            for end in &ends {
-                self.push(&lines[start..base + end]);
-                start = base + end + 1;
-            }
-            left -= ends.len();
-        }
-        self.bytes += start as u64;
     }
 
     /// Returns the estimates for `bytes` of input.
@@ -324,32 +246,19 @@ impl<'a> Sampler<'a> {
             let square = (sampled as f64).powi(2).max(1.0);
             (lines as f64 / (1.0 + 2.0 * pairs as f64 * lines as f64 / square)).ceil() as u64
         };
-        let least = sampled - pairs;
-        let distinct_range = if sampled >= lines {
-            [least; 2]
-        } else {
-            // The number of lines is an estimate too.
-            [least, least + ((lines - sampled) as f64 * LINES_MARGIN).ceil() as u64]
-        };
-        let cold = self.cold as f64 / self.places.max(1) as f64;
-        Sample { bytes, lines, distinct, distinct_range, keys: self.keys, sampled, cold }
+        let sampled_distinct = sampled - pairs;
+        let cold = self.reader.cold();
+        Sample { bytes, lines, distinct, keys: self.keys, sampled, sampled_distinct, cold }
     }
 }
 
 /// Returns a pseudorandom number that depends only on `number`. Source: the finalizer of splitmix64
 /// (Steele, Lea & Flood 2014).
-fn scattered(number: u64) -> u64 {
+pub(super) fn scattered(number: u64) -> u64 {
     let mix = |x: u64, shift: u32, by: u64| (x ^ x >> shift).wrapping_mul(by);
     let x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = mix(mix(x, 30, 0xbf58_476d_1ce4_e5b9), 27, 0x94d0_49bb_1331_11eb);
     x ^ x >> 31
-}
-
-/// Returns whether a byte of a file is in the page cache; false if that is unknown.
-fn is_in_memory(file: &File, at: u64) -> bool {
-    let mut byte = [0];
-    let mut buffers = [IoSliceMut::new(&mut byte)];
-    preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT).is_ok()
 }
 
 #[cfg(test)]
@@ -366,7 +275,7 @@ mod tests {
             let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
             let hasher = LineHasher::random().unwrap();
             let budget = Budget::new(8 << 20, 1).unwrap();
-            let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, 4, &()).unwrap();
+            let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, [0, 4], &()).unwrap();
             assert!(sample.keys.len() * 8 <= 2 << 20, "{}", sample.keys.len());
             let exact = bytes as f64;
             assert!((sample.lines as f64 - exact).abs() < exact / 100.0, "{}", sample.lines);
@@ -394,7 +303,7 @@ mod tests {
         assert!((bytes as f64 - exact).abs() < exact / 100.0, "{bytes} of {exact}");
         // At most a quarter of the lines of each sampled file.
         assert!(sampler.bytes <= (each * MAX_COMPRESSED) as u64 / 3, "{}", sampler.bytes);
-        let sample = Sample::of(&refs, &hasher, b'\n', &budget, 1, &()).unwrap();
+        let sample = Sample::of(&refs, &hasher, b'\n', &budget, [0, 1], &()).unwrap();
         let lines = exact / 16.0;
         assert!((sample.lines as f64 - lines).abs() < lines / 100.0, "{}", sample.lines);
         let mut sampler = Sampler::new(&hasher, b'\n', &Cancel);
@@ -418,7 +327,7 @@ mod tests {
             let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
             let (hasher, budget) =
                 (LineHasher::random().unwrap(), Budget::new(8 << 20, 1).unwrap());
-            let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, 1, &Cancel);
+            let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, [0, 1], &Cancel);
             assert!(sample.unwrap_err().is_cancelled(), "{bytes}");
         }
     }
@@ -437,7 +346,7 @@ mod tests {
         let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
         let hasher = LineHasher::random().unwrap();
         let budget = Budget::new(8 << 20, 1).unwrap();
-        let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, 1, &()).unwrap();
+        let sample = Sample::of(&[&inputs[0]], &hasher, b'\n', &budget, [0, 1], &()).unwrap();
         assert!(sample.keys.len() as u64 <= MIN_KEYS, "{}", sample.keys.len());
     }
 }

@@ -1,0 +1,331 @@
+//! Estimates from random blocks of large files, with bounds that hold for any order of the lines.
+//!
+//! Neighbouring lines are not independent: a sorted file has its copies side by side. So the units
+//! of the sample are blocks, drawn with equal probability from all blocks of an input. Let B be the
+//! number of blocks, b that of sampled ones, q = b / B, and c the number of blocks that a distinct
+//! line is in.
+//!
+//! * **Lines**: the mean over blocks, with the deviation between blocks.
+//! * **Distinct lines, upper bound**: the lines that one sampled block has, divided by q, and those
+//!   that several have. The expectation is at least the number of distinct lines for every c:
+//!   1 + (c - 1)(1 - q)^c. (Charikar, Chaudhuri, Motwani & Narasayya, "Towards estimation error
+//!   guarantees for distinct values", 2000, for rows instead of blocks.)
+//! * **Distinct lines, lower bound**: by Cauchy and Schwarz, (Σc)² / Σc². Σc is a mean over blocks,
+//!   and Σc(c - 1) is estimated from the lines that pairs of sampled blocks share. At least the
+//!   distinct lines of the sample exist.
+//! * **Shared lines, upper bound**: the pairs of a block of each input that share a line, divided by
+//!   both q. **Lower bound**: the same without the pairs that repeated lines may cause, at most
+//!   Σc(c - 1) of each input.
+//!
+//! A part of a file that no sampled block shows is possible: the bounds of pairs assume that as many
+//! lines as a block has may be shared by a pair of blocks, as often as an event that was observed zero
+//! times may be expected.
+//!
+//! If the hashes do not fit in memory, only those that begin with `depth` zero bits are kept.
+//!
+//! Cost: reads at most 256 MiB of an input.
+
+use std::ops::ControlFlow;
+
+use super::block_reader::{BlockReader, SampledLine};
+use super::hash_sample::mixed_bits;
+use super::interval::Interval;
+use super::job_counts::{InputCounts, JobCounts};
+use super::sample::scattered;
+use crate::error::Result;
+use crate::fingerprint::LineHasher;
+use crate::io::Input;
+use crate::progress::Progress;
+use crate::setops::set_semantics::SetOp;
+
+/// The length of a block in bytes.
+const BLOCK: u64 = 16 << 10;
+/// Maximum number of sampled blocks, and of those in objects of a store, where each is a request.
+const MAX_BLOCKS: u64 = 1 << BLOCK_BITS;
+const MAX_REQUESTS: u64 = 64;
+/// The low bits of a key are the number of the block among the sampled ones.
+const BLOCK_BITS: u32 = 14;
+/// Minimum and maximum number of keys of all samples of a job: 8 to 32 MiB.
+const MIN_KEYS: u64 = 1 << 20;
+const MAX_KEYS: u64 = 1 << 22;
+/// A line in this number of sampled blocks is frequent: it is counted, not extrapolated.
+const FREQUENT: usize = 4;
+
+/// A sample of the blocks of one input, or of several that are taken as one.
+pub(crate) struct BlockSample {
+    bytes: u64,
+    /// The share of the blocks that were sampled.
+    share: f64,
+    /// The lines of each sampled block.
+    lines: Vec<f64>,
+    /// Distinct pairs of a hash and a block, sorted: mixed bits of the hash, then the block.
+    keys: Vec<u64>,
+    depth: u32,
+}
+
+impl BlockSample {
+    /// Samples files. `number`: of this input among `among` inputs, which share `memory` bytes. Samples
+    /// of different numbers are independent.
+    pub(crate) fn of(
+        inputs: &[&Input],
+        hasher: &LineHasher,
+        delimiter: u8,
+        memory: u64,
+        [number, among]: [usize; 2],
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let most = (memory / 8).clamp(MIN_KEYS, MAX_KEYS) / among as u64;
+        let bytes = inputs.iter().filter_map(|input| input.length()).sum();
+        let objects = inputs.iter().any(|input| input.is_object());
+        let numbers = block_numbers(bytes, if objects { MAX_REQUESTS } else { MAX_BLOCKS }, number);
+        let mut reader = BlockReader::new(hasher, delimiter, progress);
+        let mut keys = Keys { keys: vec![], depth: 0, most: most as usize };
+        let mut lines = vec![0.0; numbers.len()];
+        let (mut inputs, mut begin, mut open) = (inputs.iter().peekable(), 0, None);
+        for (block, number) in numbers.iter().enumerate() {
+            let (mut at, end) = (number * BLOCK, ((number + 1) * BLOCK).min(bytes));
+            // A block may be in several files.
+            while at < end
+                && let Some(input) = inputs.peek()
+            {
+                let length = input.length().unwrap_or(0);
+                if begin + length <= at {
+                    (begin, open) = (begin + length, None);
+                    inputs.next();
+                    continue;
+                }
+                let opened = match &mut open {
+                    Some(open) => open,
+                    none => none.insert(input.open_sample(progress)?),
+                };
+                let size = (end - at).min(begin + length - at);
+                reader.read(input, opened, [at - begin, size], |line: SampledLine| {
+                    lines[block] += 1.0;
+                    keys.push(line.hash, block as u64);
+                    ControlFlow::Continue(())
+                })?;
+                at += size;
+            }
+        }
+        keys.compact();
+        let covered = numbers.iter().map(|number| (bytes - number * BLOCK).min(BLOCK)).sum::<u64>();
+        let share = if covered == bytes { 1.0 } else { covered as f64 / bytes as f64 };
+        Ok(Self { bytes, share, lines, keys: keys.keys, depth: keys.depth })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.share >= 1.0
+    }
+
+    /// Keeps only the hashes that begin with `depth` zero bits.
+    fn deepen(&mut self, depth: u32) {
+        self.depth = self.depth.max(depth);
+        self.keys.retain(|key| key.leading_zeros() >= depth);
+    }
+
+    /// Returns the factor of deviations: fewer if most blocks were sampled.
+    fn shrink(&self) -> f64 {
+        match self.depth {
+            0 => (1.0 - self.share).max(0.0).sqrt(),
+            _ => 1.0,
+        }
+    }
+
+    fn block_counts(&self) -> BlockCounts {
+        let blocks = self.lines.len();
+        let zeros = || vec![0.0; blocks];
+        let mut counts = BlockCounts {
+            distinct_lines: 0.0,
+            distinct: zeros(),
+            upper: zeros(),
+            pairs: zeros(),
+            frequent: 0.0,
+            rare: [0.0; 2],
+        };
+        for of_line in self.keys.chunk_by(|a, b| line_of(*a) == line_of(*b)) {
+            let holders = of_line.len();
+            counts.distinct_lines += 1.0;
+            let upper = if holders == 1 { self.share.recip() } else { (holders as f64).recip() };
+            for &key in of_line {
+                let block = block_of(key);
+                counts.distinct[block] += 1.0;
+                counts.upper[block] += upper;
+                counts.pairs[block] += (holders - 1) as f64;
+            }
+            if holders >= FREQUENT {
+                counts.frequent += 1.0;
+            } else {
+                counts.rare[0] += holders as f64;
+                counts.rare[1] += (holders * (holders - 1)) as f64;
+            }
+        }
+        counts
+    }
+
+    /// Returns the counts of the input, and the bounds of its repeats: Σc and Σc(c - 1).
+    fn counts(&self) -> (InputCounts, [Interval; 2]) {
+        let bytes = Interval::exact(self.bytes as f64);
+        let weight = f64::from(self.depth).exp2();
+        let shrink = (1.0 - self.share).max(0.0).sqrt();
+        let lines = Interval::of_sum(&self.lines, shrink).scaled(self.share.recip());
+        let sampled = self.lines.iter().sum::<f64>();
+        let lines = lines.at_least(sampled).at_most(self.bytes as f64);
+        let counts = self.block_counts();
+        let of_sample = Interval::of_count(counts.distinct_lines, weight);
+        let total = Interval::of_sum(&counts.distinct, self.shrink());
+        let total = total.scaled(weight / self.share);
+        if self.is_complete() {
+            let none = Interval::default();
+            return (InputCounts { bytes, lines, distinct: of_sample }, [total, none]);
+        }
+        let all_pairs = counts.pairs.iter().sum::<f64>();
+        let largest = largest(&counts.distinct);
+        let repeats = Interval::of_pairs(all_pairs / 2.0, &[&counts.pairs], largest)
+            .scaled(2.0 * weight / self.share.powi(2));
+        let upper = Interval::of_sum(&counts.upper, self.shrink()).scaled(weight);
+        let by_squares = |total: f64, repeats: f64| total * total / (total + repeats).max(1.0);
+        let [rare, rare_pairs] = counts.rare.map(|count| count * weight);
+        let rare = by_squares(rare / self.share, rare_pairs / self.share.powi(2));
+        let least = by_squares(total.least, repeats.most).max(of_sample.least);
+        let value = counts.frequent * weight + rare;
+        let most = upper.most.min(total.most).min(lines.most);
+        (
+            InputCounts { bytes, lines, distinct: Interval::new(value, least, most) },
+            [total, repeats],
+        )
+    }
+}
+
+/// Returns the numbers of the sampled blocks, ascending.
+fn block_numbers(bytes: u64, most: u64, salt: usize) -> Vec<u64> {
+    let blocks = bytes.div_ceil(BLOCK);
+    if blocks <= most {
+        return (0..blocks).collect();
+    }
+    let salt = scattered(salt as u64);
+    let draw = |nth| ((u128::from(scattered(salt ^ nth)) * u128::from(blocks)) >> 64) as u64;
+    let mut numbers: Vec<_> = (0..most).map(draw).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// What the sampled blocks have, for each block.
+struct BlockCounts {
+    /// Distinct lines of all blocks together.
+    distinct_lines: f64,
+    distinct: Vec<f64>,
+    /// The block's part of the upper bound of distinct lines.
+    upper: Vec<f64>,
+    /// For each line of the block, the other sampled blocks that have it.
+    pairs: Vec<f64>,
+    /// Frequent lines; of the others, the blocks that have them, and the ordered pairs of these.
+    frequent: f64,
+    rare: [f64; 2],
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+/// Keys of at most this number.
+struct Keys {
+    keys: Vec<u64>,
+    depth: u32,
+    most: usize,
+}
+
+const BLOCK_MASK: u64 = MAX_BLOCKS - 1;
+
+fn line_of(key: u64) -> u64 {
+    key & !BLOCK_MASK
+}
+
+fn block_of(key: u64) -> usize {
+    (key & BLOCK_MASK) as usize
+}
+
+impl Keys {
+    fn push(&mut self, hash: u64, block: u64) {
+        let mixed = mixed_bits(hash);
+        if mixed.leading_zeros() < self.depth {
+            return;
+        }
+        self.keys.push(line_of(mixed) | block);
+        if self.keys.len() >= self.most {
+            self.compact();
+            // Sort again only after many more.
+            while self.keys.len() > self.most / 4 * 3 {
+                self.depth += 1;
+                let depth = self.depth;
+                self.keys.retain(|key| key.leading_zeros() >= depth);
+            }
+        }
+    }
+
+    fn compact(&mut self) {
+        self.keys.sort_unstable();
+        self.keys.dedup();
+    }
+}
+
+/// A sample with its counts.
+struct Counted<'a> {
+    sample: &'a BlockSample,
+    counts: InputCounts,
+    /// Bounds of Σc and Σc(c - 1).
+    repeats: [Interval; 2],
+}
+
+impl<'a> Counted<'a> {
+    fn new(sample: &'a BlockSample) -> Self {
+        let (counts, repeats) = sample.counts();
+        Self { sample, counts, repeats }
+    }
+
+    /// Returns the distinct lines that two inputs share. Their samples have the same depth.
+    fn shared(&self, other: &Self) -> Interval {
+        let samples = [self.sample, other.sample];
+        let (mut pairs, mut lines) = (0.0, 0.0);
+        let mut by_block = samples.map(|sample| vec![0.0; sample.lines.len()]);
+        let same = |a: &u64, b: &u64| line_of(*a) == line_of(*b);
+        let mut groups = other.sample.keys.chunk_by(same).peekable();
+        for group in self.sample.keys.chunk_by(same) {
+            let line = line_of(group[0]);
+            while groups.next_if(|others| line_of(others[0]) < line).is_some() {}
+            let Some(others) = groups.next_if(|others| line_of(others[0]) == line) else {
+                continue;
+            };
+            lines += 1.0;
+            pairs += (group.len() * others.len()) as f64;
+            group.iter().for_each(|&key| by_block[0][block_of(key)] += others.len() as f64);
+            others.iter().for_each(|&key| by_block[1][block_of(key)] += group.len() as f64);
+        }
+        let weight = f64::from(self.sample.depth).exp2();
+        let of_sample = Interval::of_count(lines, weight);
+        if samples.iter().all(|sample| sample.is_complete()) {
+            return of_sample;
+        }
+        let in_pair = samples.map(|sample| largest(&sample.block_counts().distinct));
+        let scale = weight / (self.sample.share * other.sample.share);
+        let pairs =
+            Interval::of_pairs(pairs, &[&by_block[0], &by_block[1]], in_pair[0].min(in_pair[1]))
+                .scaled(scale);
+        let once =
+            |counted: &Self| counted.counts.distinct.value / counted.repeats[0].value.max(1.0);
+        let repeats = 2.0 * (self.repeats[1].most + other.repeats[1].most);
+        let least = (pairs.least - repeats).max(of_sample.least);
+        let most = pairs.most.min(self.counts.distinct.most).min(other.counts.distinct.most);
+        Interval::new(pairs.value * once(self) * once(other), least, most)
+    }
+}
+
+/// Estimates a job from samples of its inputs. Of a symmetric difference, they are its sides.
+pub(crate) fn counts(op: SetOp, mut samples: Vec<BlockSample>) -> JobCounts {
+    let depth = samples.iter().map(|sample| sample.depth).max().unwrap_or(0);
+    samples.iter_mut().for_each(|sample| sample.deepen(depth));
+    let counted: Vec<_> = samples.iter().map(Counted::new).collect();
+    let Some((first, others)) = counted.split_first() else { return JobCounts::default() };
+    let shared = others.iter().map(|other| first.shared(other)).collect();
+    JobCounts::new(op, first.counts, others.iter().map(|other| other.counts).collect(), shared)
+}

@@ -1,0 +1,94 @@
+//! Counts from one pass over every input: distinct lines, shared lines and the result, on samples of
+//! the hashes.
+//!
+//! All inputs use one rule: a hash is sampled if it begins with `depth` zero bits. A sampled line is
+//! therefore known in every input that has it, and the operation itself can be done on the sample.
+//! Every distinct line is sampled with the same probability, whatever its position and its repeats.
+//!
+//! Cost: one pass over each input; [`SampleMemory`] for the hashes.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::hash_sample::{HashSample, depth_of};
+use super::interval::Interval;
+use super::job_counts::{InputCounts, JobCounts};
+use crate::error::Result;
+use crate::fingerprint::LineHasher;
+use crate::io::Input;
+use crate::scan::{Batch, Pass, Scratch};
+use crate::setops::set_semantics::SetOp;
+
+/// Maximum number of hashes of all inputs of a job: a standard error of 0.2 %.
+const MAX_HASHES: u64 = 1 << 19;
+
+/// One input, or several that are taken as one.
+pub(crate) struct ScannedInput {
+    lines: u64,
+    bytes: u64,
+    /// Each hash with the number of its lines.
+    sample: HashSample,
+}
+
+/// Counts the lines of inputs that are taken as one. `among` inputs share `memory` bytes.
+pub(crate) fn scan(
+    pass: &Pass<'_>,
+    hasher: &LineHasher,
+    inputs: &[&Input],
+    memory: u64,
+    among: usize,
+) -> Result<ScannedInput> {
+    let most = (HashSample::hashes_within(memory).min(MAX_HASHES) / among as u64).max(1 << 10);
+    let mut sample = HashSample::with_most(most as usize);
+    let depth = AtomicU32::new(0);
+    let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        scratch.hash_lines(batch, hasher.spec());
+        let depth = depth.load(Ordering::Relaxed);
+        scratch.hashes.retain(|&hash| depth_of(hash) >= depth);
+    };
+    let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+        scratch.hashes.iter().for_each(|&hash| sample.add(hash));
+        depth.store(sample.depth(), Ordering::Relaxed);
+        Ok(ControlFlow::Continue(()))
+    };
+    let stats = pass.run("counting", inputs, map, fold)?;
+    Ok(ScannedInput { lines: stats.lines, bytes: stats.bytes, sample })
+}
+
+/// Does the operation on the samples. Of a symmetric difference, the inputs are its sides.
+pub(crate) fn counts(op: SetOp, mut inputs: Vec<ScannedInput>) -> JobCounts {
+    let depth = inputs.iter().map(|input| input.sample.depth()).max().unwrap_or(0);
+    inputs.iter_mut().for_each(|input| input.sample.deepen(depth));
+    let counted = |count: usize| Interval::of_count(count as f64, f64::from(depth).exp2());
+    let of_input = |input: &ScannedInput| InputCounts {
+        bytes: Interval::exact(input.bytes as f64),
+        lines: Interval::exact(input.lines as f64),
+        distinct: counted(input.sample.len()),
+    };
+    let Some((first, others)) = inputs.split_first() else { return JobCounts::default() };
+    let holders = |hash| others.iter().filter(|other| other.sample.contains(hash)).count();
+    let result = first.sample.iter().filter(|&(hash, lines)| match op {
+        SetOp::Common => holders(hash) == others.len(),
+        SetOp::AtLeast(number) => holders(hash) >= usize::from(number),
+        SetOp::Diff | SetOp::SymDiff => holders(hash) == 0,
+        SetOp::Dedup => true,
+        SetOp::Duplicates => lines > 1.0,
+        SetOp::Unique => lines == 1.0,
+    });
+    let mut result = result.count();
+    let shared: Vec<_> = others.iter().map(|other| first.sample.shared(&other.sample)).collect();
+    let mut first_counts = of_input(first);
+    if let (SetOp::SymDiff, [second], [shared]) = (op, others, &shared[..]) {
+        result += second.sample.len() - shared;
+        first_counts.lines = first_counts.lines + of_input(second).lines;
+        first_counts.bytes = first_counts.bytes + of_input(second).bytes;
+        first_counts.distinct = counted(first.sample.len() + second.sample.len() - shared);
+        return JobCounts { first: first_counts, result: counted(result), ..Default::default() };
+    }
+    JobCounts {
+        first: first_counts,
+        others: others.iter().map(of_input).collect(),
+        shared: shared.into_iter().map(counted).collect(),
+        result: counted(result),
+    }
+}
