@@ -11,6 +11,8 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
+#[cfg(all(feature = "std", not(all(loom, test))))]
+pub(crate) mod atomic;
 mod builder;
 mod change;
 mod file;

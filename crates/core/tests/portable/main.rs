@@ -5,6 +5,7 @@
 
 mod algebra;
 mod atomic;
+mod atomic_vector_quotient;
 mod golden;
 mod hostile;
 mod large;

@@ -45,42 +45,92 @@ const LOCKED: u64 = 1 << 63;
 /// its thread is suspended. With loom, further attempts are not explored.
 const SPINS: u32 = if cfg!(all(loom, test)) { 3 } else { 64 };
 
-/// A lock for the words of many blocks, with the number of inserts into them that were new.
+/// A lock for the words of many blocks.
 #[repr(align(64))]
-pub(super) struct Stripe(AtomicU64);
+pub(super) struct Stripe {
+    /// The number of changes, and whether it is locked. The number never decreases.
+    changes: AtomicU64,
+    /// In filters from which keys are removed: the number of keys inserted less those removed, modulo
+    /// 2⁶⁴. It changes while the stripe is locked.
+    keys: AtomicU64,
+}
+
+/// Waits for another thread.
+pub(super) struct Backoff(u32);
+
+impl Backoff {
+    pub(super) fn new() -> Self {
+        Self(0)
+    }
+
+    #[inline]
+    pub(super) fn wait(&mut self) {
+        if self.0 < SPINS {
+            self.0 += 1;
+            spin_loop();
+        } else {
+            yield_now();
+        }
+    }
+}
 
 impl Stripe {
-    /// Waits for the lock and takes it. Returns the number of new inserts.
+    /// Waits for the lock and takes it. Returns the number of changes.
     #[inline]
-    fn lock(&self) -> u64 {
-        let mut spins = 0;
+    pub(super) fn lock(&self) -> u64 {
+        let mut backoff = Backoff::new();
         loop {
-            let inserted = self.0.load(Ordering::Relaxed);
-            // While it is locked nothing is written, so the cache line stays with the holder.
-            if inserted & LOCKED == 0 {
-                let locked = inserted | LOCKED;
-                let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
-                if self.0.compare_exchange_weak(inserted, locked, success, failure).is_ok() {
-                    return inserted;
-                }
+            if let Some(changes) = self.try_lock() {
+                return changes;
             }
-            if spins < SPINS {
-                spins += 1;
-                spin_loop();
-            } else {
-                yield_now();
-            }
+            backoff.wait();
         }
     }
 
-    /// Unlocks, and stores the number of new inserts.
+    /// Takes the lock, if it is free. Returns the number of changes.
     #[inline]
-    fn unlock(&self, inserted: u64) {
-        self.0.store(inserted, Ordering::Release);
+    pub(super) fn try_lock(&self) -> Option<u64> {
+        let changes = self.changes.load(Ordering::Relaxed);
+        // While it is locked nothing is written, so the cache line stays with the holder.
+        if changes & LOCKED != 0 {
+            return None;
+        }
+        let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+        let locked =
+            self.changes.compare_exchange_weak(changes, changes | LOCKED, success, failure);
+        locked.ok()
     }
 
-    fn inserted(&self) -> u64 {
-        self.0.load(Ordering::Relaxed) & !LOCKED
+    /// Unlocks, and stores the number of changes.
+    #[inline]
+    pub(super) fn unlock(&self, changes: u64) {
+        self.changes.store(changes, Ordering::Release);
+    }
+
+    /// Waits until it is not locked, and returns the number of changes, without locking it.
+    #[inline]
+    pub(super) fn wait_unlocked(&self) -> u64 {
+        let mut backoff = Backoff::new();
+        loop {
+            let changes = self.changes.load(Ordering::Acquire);
+            if changes & LOCKED == 0 {
+                return changes;
+            }
+            backoff.wait();
+        }
+    }
+
+    /// Returns whether the stripe is unlocked and has this number of changes.
+    #[inline]
+    pub(super) fn is_unchanged(&self, changes: u64) -> bool {
+        self.changes.load(Ordering::Relaxed) == changes
+    }
+
+    /// Adds to the number of keys, modulo 2⁶⁴. The caller holds the lock.
+    #[inline]
+    pub(super) fn add_keys(&self, keys: u64) {
+        let before = self.keys.load(Ordering::Relaxed);
+        self.keys.store(before.wrapping_add(keys), Ordering::Relaxed);
     }
 }
 
@@ -91,17 +141,38 @@ impl Stripes {
     /// Creates the stripes of a filter with `blocks` blocks.
     pub(crate) fn new(blocks: u64) -> Self {
         let stripes = blocks.min(MAX_STRIPES).next_power_of_two();
-        Self((0..stripes).map(|_| Stripe(AtomicU64::new(0))).collect())
+        let stripe = || Stripe { changes: AtomicU64::new(0), keys: AtomicU64::new(0) };
+        Self((0..stripes).map(|_| stripe()).collect())
     }
 
-    /// Returns the number of inserts that were new. Concurrent inserts may or may not count.
+    /// Returns the number of inserts that were new, in a filter in which every change is one.
+    /// Concurrent inserts may or may not count.
     pub(crate) fn inserted(&self) -> u64 {
-        self.0.iter().map(Stripe::inserted).sum()
+        self.0.iter().map(|stripe| stripe.changes.load(Ordering::Relaxed) & !LOCKED).sum()
+    }
+
+    /// Returns the number of keys inserted less those removed, modulo 2⁶⁴. Concurrent changes may or
+    /// may not count.
+    pub(crate) fn keys(&self) -> u64 {
+        let keys = self.0.iter().map(|stripe| stripe.keys.load(Ordering::Relaxed));
+        keys.fold(0, u64::wrapping_add)
+    }
+
+    /// Returns the number of the stripe of a block.
+    #[inline(always)]
+    pub(super) fn number_of(&self, block: usize) -> usize {
+        block & (self.0.len() - 1)
+    }
+
+    /// Returns a stripe.
+    #[inline(always)]
+    pub(super) fn get(&self, number: usize) -> &Stripe {
+        &self.0[number]
     }
 
     #[inline(always)]
     fn of_block(&self, block: usize) -> &Stripe {
-        &self.0[block & (self.0.len() - 1)]
+        self.get(self.number_of(block))
     }
 }
 

@@ -31,9 +31,13 @@ mod avx2;
 mod batch;
 mod block;
 mod check;
+#[cfg(all(loom, test))]
+mod loom_tests;
 mod operations;
 mod planes;
 mod shape;
+#[cfg(feature = "std")]
+pub(crate) mod shared;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 //! selects its functions once, so that a call of one takes no further decisions.
 
 use super::block::BlockOps;
-use super::shape::PairParams;
+use super::shape::{Fingerprint, PairParams};
 use super::table::TableOps;
 use crate::kernel::select::Portable;
 use crate::store::CacheLine;
@@ -67,7 +67,7 @@ macro_rules! operations {
         }
 
         mod portable {
-            use super::{CacheLine, PairParams, Portable, TableOps};
+            use super::{CacheLine, Fingerprint, PairParams, Portable, TableOps};
 
             $(
                 pub(super) fn $name<Ops: TableOps>(
@@ -81,7 +81,7 @@ macro_rules! operations {
 
         #[cfg(target_arch = "x86_64")]
         mod avx2 {
-            use super::{Avx2Bmi2, CacheLine, PairParams, TableOps};
+            use super::{Avx2Bmi2, CacheLine, Fingerprint, PairParams, TableOps};
 
             $(
                 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -103,6 +103,9 @@ operations! {
     count(blocks: &[CacheLine], hash: u64) -> u64;
     insert(blocks: &mut [CacheLine], hash: u64) -> bool;
     remove(blocks: &mut [CacheLine], hash: u64) -> bool;
+    pair_contains(pair: &[CacheLine; 2], of: Fingerprint) -> bool;
+    put(block: &mut CacheLine, of: Fingerprint) -> bool;
+    take(block: &mut CacheLine, of: Fingerprint) -> bool;
     contains_batch(blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]);
     insert_batch(blocks: &mut [CacheLine], hashes: &[u64]) -> usize;
     remove_batch(blocks: &mut [CacheLine], hashes: &[u64], removed: &mut [u64]) -> u64;

@@ -1,0 +1,120 @@
+//! Tests the shared table in every interleaving of its threads, with loom: `cargo x loom`.
+//!
+//! The fingerprints have the tag 0, so that an insert changes few words.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::shape::{BlockShape, PairParams};
+use super::shared::{Inserted, SharedPairTable};
+use super::table::PairTable;
+use crate::kernel::Kernel;
+use crate::kernel::shared::Stripes;
+use crate::store::{AtomicCacheLine, CacheLine};
+use crate::sync::AtomicU64;
+
+struct TestTable {
+    table: PairTable,
+    blocks: Vec<AtomicCacheLine>,
+    stripes: Stripes,
+}
+
+impl TestTable {
+    /// Returns a table that contains the fingerprints of hashes.
+    fn new(blocks: u64, contents: &[u64]) -> Arc<Self> {
+        let table = plain(blocks);
+        let mut lines = vec![CacheLine::ZERO; blocks as usize];
+        assert_eq!(table.insert_batch(&mut lines, contents), contents.len());
+        let blocks = lines.iter().map(|line| AtomicCacheLine(line.0.map(AtomicU64::new)));
+        Arc::new(Self {
+            table,
+            blocks: blocks.collect(),
+            stripes: Stripes::new(lines.len() as u64),
+        })
+    }
+
+    fn shared(&self) -> SharedPairTable<'_> {
+        let Self { table, blocks, stripes } = self;
+        SharedPairTable { table, blocks, stripes }
+    }
+}
+
+fn plain(blocks: u64) -> PairTable {
+    let shape = BlockShape::with_tag_bits(18).unwrap();
+    let params = PairParams::new(shape, blocks).unwrap();
+    PairTable::new(params, Kernel::Portable.handle().unwrap())
+}
+
+/// Returns a hash with a tag of 0 and these first and second blocks, in the bucket that is number `nth`
+/// of those that have such a hash.
+fn hash(blocks: u64, first: u64, second: u64, nth: usize) -> u64 {
+    let table = plain(blocks);
+    let fits = |hash: &u64| {
+        let place = table.place(*hash);
+        place.fingerprint.tag == 0 && place.block == first && table.second_block(place) == second
+    };
+    // The smallest hash of each bucket has a tag of 0.
+    let buckets = u128::from(blocks) * 56;
+    let mut smallest = (0..buckets).map(|bucket| (bucket << 64).div_ceil(buckets) as u64);
+    smallest.by_ref().filter(fits).nth(nth).unwrap()
+}
+
+/// Runs two threads in every interleaving with at most three preemptions.
+fn model(run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.check(run);
+}
+
+#[test]
+fn loom_a_fingerprint_is_new_to_one_of_two_inserts_and_removed_by_one() {
+    let one = hash(2, 0, 1, 0);
+    model(move || {
+        let table = TestTable::new(2, &[]);
+        let other = Arc::clone(&table);
+        let run = move |table: &TestTable| {
+            let new = table.shared().insert(one, true) == Inserted::New;
+            (u64::from(new), u64::from(table.shared().remove(one)))
+        };
+        let thread = thread::spawn(move || run(&other));
+        let (here, there) = (run(&table), thread.join().unwrap());
+        let new = here.0 + there.0;
+        assert!(new >= 1 && new == here.1 + there.1);
+        assert!(table.stripes.keys() == 0 && !table.shared().contains(one));
+    });
+}
+
+#[test]
+fn loom_a_fingerprint_is_found_while_others_change() {
+    let (one, two) = (hash(2, 0, 1, 0), hash(2, 0, 1, 1));
+    model(move || {
+        let table = TestTable::new(2, &[two]);
+        let other = Arc::clone(&table);
+        let thread = thread::spawn(move || {
+            assert_eq!(other.shared().insert(one, false), Inserted::New);
+        });
+        assert!(table.shared().contains(two));
+        let found = table.shared().contains(one);
+        assert!(!found || table.shared().contains(one), "it stays");
+        thread.join().unwrap();
+        assert!(table.shared().contains(one) && table.stripes.keys() == 1);
+    });
+}
+
+/// A full block gives a fingerprint to its other block while that is queried.
+#[test]
+fn loom_a_fingerprint_is_found_while_it_moves() {
+    let (moved, rest) = (hash(3, 0, 2, 0), hash(3, 0, 1, 0));
+    let mut contents = vec![moved];
+    contents.extend([rest; 47]);
+    model(move || {
+        let table = TestTable::new(3, &contents);
+        let other = Arc::clone(&table);
+        let thread = thread::spawn(move || {
+            assert_eq!(other.shared().insert(rest, false), Inserted::New);
+        });
+        assert!(table.shared().contains(moved));
+        thread.join().unwrap();
+        assert!(table.shared().contains(moved) && table.stripes.keys() == 1);
+    });
+}
