@@ -43,7 +43,7 @@ impl Kernel {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => cpu_has!("avx2"),
+            Self::Avx2 => cpu_has!("avx2") && cpu_has!("bmi2"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 cpu_has!("avx512f")
