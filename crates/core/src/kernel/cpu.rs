@@ -51,7 +51,7 @@ impl Kernel {
                     || cfg!(all(target_arch = "wasm32", target_feature = "simd128"))
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => cpu_has!("avx2"),
+            Self::Avx2 => cpu_has!("avx2") && cpu_has!("bmi2"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 cpu_has!("avx512f")

@@ -44,20 +44,20 @@ pub(crate) fn fuse_hash(hash: u64) -> u64 {
 pub(crate) struct FuseParams {
     /// A power of two; 0 without keys.
     shards: u64,
-    log_shards: u32,
+    pub(super) log_shards: u32,
     /// Segments of a shard.
     segments: u64,
-    log_segment: u32,
+    pub(super) log_segment: u32,
     /// Bits of a slot that is not wide.
-    bits: u32,
+    pub(super) bits: u32,
     /// Number of segments, from the first on, with one more bit per slot.
     wide: u64,
     /// Slots of a shard in which keys may start, and all slots of a shard.
-    starts: u64,
-    stride: u64,
+    pub(super) starts: u64,
+    pub(super) stride: u64,
     /// The wide slots, and those of them whose keys compare one more bit if they start there.
-    wide_slots: u64,
-    wide_starts: u64,
+    pub(super) wide_slots: u64,
+    pub(super) wide_starts: u64,
     /// Number of words of slots.
     slot_words: u64,
 }
@@ -204,9 +204,9 @@ impl FuseParams {
 /// A filter: its dimensions, and the bytes of its slots and multipliers.
 #[derive(Clone, Copy)]
 pub(crate) struct Fuse<'a> {
-    params: &'a FuseParams,
+    pub(super) params: &'a FuseParams,
     /// Checked to be long enough.
-    bytes: &'a [u8],
+    pub(super) bytes: &'a [u8],
 }
 
 /// What a query of one hash finds.
@@ -225,8 +225,8 @@ trait SlotWidth: Copy {
     /// Returns the position of a slot, from which it is read.
     fn position(self, slot: u64) -> u64;
 
-    /// Returns the byte of the data in which the slot at a position begins.
-    fn byte_of(self, position: u64) -> usize;
+    /// Prefetches the slot at a position.
+    fn prefetch(self, fuse: Fuse<'_>, position: u64);
 
     /// Returns the bits of the slot at a position, and more bits above them.
     ///
@@ -261,8 +261,8 @@ impl SlotWidth for ByteSlots {
     }
 
     #[inline(always)]
-    fn byte_of(self, position: u64) -> usize {
-        position as usize
+    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
+        prefetch(fuse.bytes, position as usize);
     }
 
     #[inline(always)]
@@ -284,8 +284,8 @@ impl SlotWidth for PairSlots {
     }
 
     #[inline(always)]
-    fn byte_of(self, position: u64) -> usize {
-        position as usize
+    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
+        prefetch(fuse.bytes, position as usize);
     }
 
     #[inline(always)]
@@ -308,15 +308,15 @@ impl SlotWidth for BitSlots {
     }
 
     #[inline(always)]
-    fn byte_of(self, position: u64) -> usize {
-        (position / 8) as usize
+    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
+        fuse.prefetch_bits((position / 8) as usize);
     }
 
     #[inline(always)]
     unsafe fn read(self, bytes: *const u8, position: u64) -> u32 {
         // SAFETY: the caller guarantees that the slot exists. A slot begins in one of the words of
         // slots, after which there is at least one multiplier, so eight bytes exist.
-        let word = unsafe { bytes.add(self.byte_of(position)).cast::<u64>().read_unaligned() };
+        let word = unsafe { bytes.add((position / 8) as usize).cast::<u64>().read_unaligned() };
         (u64::from_le(word) >> (position % 8)) as u32
     }
 
@@ -369,7 +369,7 @@ impl<'a> Fuse<'a> {
     /// # Safety
     /// The shard must exist.
     #[inline(always)]
-    unsafe fn multiplier(self, shard: u64) -> u64 {
+    pub(super) unsafe fn multiplier(self, shard: u64) -> u64 {
         let word = (self.params.slot_words + shard) as usize;
         // SAFETY: the caller guarantees that the shard exists, so its multiplier is inside the bytes.
         u64::from_le(unsafe { self.bytes.as_ptr().cast::<u64>().add(word).read_unaligned() })
@@ -405,6 +405,30 @@ impl<'a> Fuse<'a> {
         sum & width.mask(slots[0]) == 0
     }
 
+    /// Returns true if the filter fits a cache, so that prefetching does not pay.
+    pub(super) fn is_small(self) -> bool {
+        self.bytes.len() < PREFETCH_FROM * CacheLine::BYTES
+    }
+
+    /// Returns true if slots are whole bytes, which are read without shifts.
+    pub(super) fn has_whole_bytes(self) -> bool {
+        matches!((self.params.bits, self.params.wide), (8 | 16, 0))
+    }
+
+    /// Returns true if the filter has keys, and fewer than 2^32 slots.
+    pub(super) fn has_short_positions(self) -> bool {
+        let slots = self.params.shards * self.params.stride;
+        (1..1 << 32).contains(&slots)
+    }
+
+    /// Prefetches the slot of any number of bits that begins in a byte: the word at that byte may be
+    /// in two cache lines.
+    #[inline(always)]
+    pub(super) fn prefetch_bits(self, byte: usize) {
+        prefetch(self.bytes, byte);
+        prefetch(self.bytes, byte + 7);
+    }
+
     /// Looks up many hashes. `found` has one word for 64 hashes.
     ///
     /// Always inlined, so that it is compiled for the instructions of the caller.
@@ -412,7 +436,7 @@ impl<'a> Fuse<'a> {
     pub(super) fn batch(self, hashes: &[u64], found: &mut [u64]) {
         if self.params.shards == 0 {
             found.fill(0);
-        } else if self.bytes.len() < PREFETCH_FROM * CacheLine::BYTES {
+        } else if self.is_small() {
             with_width!(self.params, width => in_groups(hashes, found, |group| {
                 test_each(group, |&hash| self.contains_in(width, hash))
             }));
@@ -431,7 +455,7 @@ impl<'a> Fuse<'a> {
                 prepared.masks[at] = width.mask(slots[0]);
                 for (position, slot) in prepared.positions[at].iter_mut().zip(slots) {
                     *position = width.position(slot);
-                    prefetch(self.bytes, width.byte_of(*position));
+                    width.prefetch(self, *position);
                 }
             }
         };

@@ -5,10 +5,11 @@
 //! block and tested once. An insertion stores the words with the bits. Lanes without a bit of the
 //! key have a 0 in place of the 1; if a key sets a bit in every lane (`ALL`), no mask is loaded.
 //!
-//! [`inline`]: single keys.
+//! [`inline`]: single keys; [`fuse`]: binary fuse filters.
 //!
 //! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
 
+pub(super) mod fuse;
 pub(super) mod inline;
 
 use core::arch::x86_64::*;

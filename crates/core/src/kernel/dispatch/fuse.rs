@@ -3,9 +3,21 @@
 use crate::kernel::cpu::KernelHandle;
 use crate::kernel::fuse::Fuse;
 
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::{avx2, cpu::Kernel};
+
 impl KernelHandle {
     /// Looks up many hashes. `found` has one word for 64 hashes.
     pub(crate) fn fuse_batch(self, fuse: Fuse<'_>, hashes: &[u64], found: &mut [u64]) {
-        fuse.batch(hashes, found);
+        match self.kernel() {
+            // Portable code is as fast for slots of whole bytes.
+            _ if fuse.has_whole_bytes() => fuse.batch(hashes, found),
+            // SAFETY: the machine has the instructions; those with AVX-512 have AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 | Kernel::Avx512 if fuse.has_short_positions() => unsafe {
+                avx2::fuse::contains_batch(fuse, hashes, found);
+            },
+            _ => fuse.batch(hashes, found),
+        }
     }
 }
