@@ -1,6 +1,6 @@
 //! Blocked filters.
 
-use crate::kernel::batch::HashSource;
+use crate::kernel::batch::{HashSource, PREFETCH_FROM};
 use crate::kernel::blocked::{BlockParams, BlockRange};
 use crate::kernel::cpu::{Kernel, KernelHandle};
 use crate::store::CacheLine;
@@ -242,7 +242,7 @@ impl KernelHandle {
         blocks: BlockRange<LANES, &mut [CacheLine]>,
         hashes: impl HashSource,
     ) -> bool {
-        if !blocks.is_small() {
+        if !blocks.is_below(PREFETCH_FROM) {
             return false;
         }
         match self.kernel() {
