@@ -8,6 +8,8 @@ use crate::store::CacheLine;
 
 /// Minimum number of cache lines (8 MiB) of a filter for which prefetching pays.
 pub(super) const PREFETCH_FROM: usize = (8 << 20) / CacheLine::BYTES;
+/// The same (512 KiB) for kernels whose keys take so many instructions that few are in flight.
+pub(super) const PREFETCH_EARLY_FROM: usize = (512 << 10) / CacheLine::BYTES;
 /// Hashes that are prepared together: the number in the widest vector.
 pub(super) const GROUP: usize = 8;
 /// Groups between preparation and processing: enough to fill a core's line-fill buffers.
@@ -73,13 +75,23 @@ pub(super) fn one_by_one(hashes: impl HashSource) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Processes all hashes in turn, without prefetching and without results.
+/// Processes all hashes in turn, without results. `prefetch` is called a group earlier.
 #[inline(always)]
-pub(super) fn for_each_hash(hashes: impl HashSource, mut process: impl FnMut(u64)) {
+pub(super) fn for_each_hash(
+    hashes: impl HashSource,
+    mut prefetch: impl FnMut(u64),
+    mut process: impl FnMut(u64),
+) {
     let (whole, rest) = hashes.words().as_chunks::<GROUP>();
-    let mut hashed = [0; GROUP];
-    for group in whole {
-        hashes.hash_group(group, &mut hashed);
+    let (mut hashed, mut next) = ([0; GROUP], [0; GROUP]);
+    if let Some((first, whole)) = whole.split_first() {
+        hashes.hash_group(first, &mut hashed);
+        for group in whole {
+            hashes.hash_group(group, &mut next);
+            next.iter().for_each(|&hash| prefetch(hash));
+            hashed.iter().for_each(|&hash| process(hash));
+            hashed = next;
+        }
         hashed.iter().for_each(|&hash| process(hash));
     }
     let group = core::array::from_fn(|at| *rest.get(at).unwrap_or(&0));

@@ -19,10 +19,10 @@
 use core::ops::{Deref, DerefMut, Range};
 
 use super::batch::{
-    GROUP, HashSource, PREFETCH_FROM, PreparedGroup, batch, for_each_hash, in_groups, join,
+    GROUP, HashSource, PREFETCH_EARLY_FROM, PreparedGroup, batch, for_each_hash, in_groups, join,
     test_each,
 };
-use super::primitives::{prefetch, scale};
+use super::primitives::{prefetch, prefetch_at, scale};
 use crate::store::CacheLine;
 
 /// 2⁶⁴ divided by the golden ratio, odd.
@@ -270,11 +270,11 @@ impl<const LANES: usize, L, D: Deref<Target = [L]>> BlockRange<LANES, D> {
 }
 
 impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
-    /// Whether the filter fits a cache. The size of the whole filter decides: a range of its blocks
-    /// is no closer than the rest.
+    /// Whether the filter has less than this number of lines. The size of the whole filter decides: a
+    /// range of its blocks is no closer than the rest.
     #[inline(always)]
-    pub(super) fn is_small(&self) -> bool {
-        self.params.blocks < (PREFETCH_FROM / BlockParams::<LANES>::LINES) as u64
+    pub(super) fn is_below(&self, lines: usize) -> bool {
+        self.params.blocks < (lines / BlockParams::<LANES>::LINES) as u64
     }
 
     /// Returns the index of the first cache line of a hash's block, which exists.
@@ -311,13 +311,25 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
         unsafe { self.lines.get_unchecked_mut(at..at + BlockParams::<LANES>::LINES) }
     }
 
-    /// Sets the bits of many hashes with `set`, for a filter that fits a cache.
+    /// Sets the bits of many hashes with `set`. Prefetches a few keys ahead, which is enough for a
+    /// filter that fits a cache.
     #[inline(always)]
     pub(super) fn set_small(mut self, hashes: impl HashSource, set: impl Fn(&mut [CacheLine], u64))
     where
         L: DerefMut,
     {
-        for_each_hash(hashes, |hash| set(self.block_mut(hash), hash));
+        let params = self.params;
+        if self.is_below(PREFETCH_EARLY_FROM) {
+            return for_each_hash(hashes, |_| (), |hash| set(self.block_mut(hash), hash));
+        }
+        let (first, start) = (self.first, self.lines.as_ptr());
+        let prefetch_block = |hash| {
+            let block = scale(hash, params.blocks).wrapping_sub(first) as usize;
+            let at = block.wrapping_mul(BlockParams::<LANES>::LINES);
+            (0..BlockParams::<LANES>::LINES)
+                .for_each(|line| prefetch_at(start.wrapping_add(at.wrapping_add(line))));
+        };
+        for_each_hash(hashes, prefetch_block, |hash| set(self.block_mut(hash), hash));
     }
 
     /// Looks up many hashes with `contains`.
@@ -328,7 +340,7 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
         found: &mut [u64],
         contains: impl Fn(&[CacheLine], u64) -> bool,
     ) {
-        if self.is_small() {
+        if self.is_below(PREFETCH_EARLY_FROM) {
             return in_groups(hashes, found, |group| {
                 test_each(*group, |hash| contains(self.block(hash), hash))
             });
@@ -352,7 +364,7 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
     ) where
         L: DerefMut,
     {
-        if self.is_small() {
+        if self.is_below(PREFETCH_EARLY_FROM) {
             return in_groups(hashes, new, |group| {
                 test_each(*group, |hash| insert(self.block_mut(hash), hash))
             });

@@ -3,7 +3,12 @@
 /// Prefetches element `at`, if the processor has such an instruction. Any index is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<L>(lines: &[L], at: usize) {
-    let line = lines.as_ptr().wrapping_add(at);
+    prefetch_at(lines.as_ptr().wrapping_add(at));
+}
+
+/// Prefetches an address, if the processor has such an instruction. Any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch_at<L>(line: *const L) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -12,7 +12,7 @@ mod sizes;
 use petal_testkit::rng::Rng;
 use proptest::prelude::*;
 
-use super::batch::PREFETCH_FROM;
+use super::batch::{PREFETCH_EARLY_FROM, PREFETCH_FROM};
 use super::blocked::{BlockParams, BlockRange};
 #[cfg(not(loom))]
 use super::shared::{SharedBlocks, Stripes};
@@ -224,14 +224,16 @@ proptest! {
     }
 }
 
-/// Above 8 MiB batches are prefetched.
+/// Above 512 KiB or 8 MiB batches are prefetched.
 #[test]
 #[cfg_attr(miri, ignore = "minutes")]
 fn kernels_agree_on_large_filters() {
     let lines = PREFETCH_FROM as u64;
     for (seed, probes) in (1..).zip([8, 6]) {
-        agree::<8>(lines - 1 + seed % 2, probes, seed);
-        agree::<16>(lines / 2 + seed % 2, 2 * probes, seed);
+        for lines in [PREFETCH_EARLY_FROM as u64, lines] {
+            agree::<8>(lines - 1 + seed % 2, probes, seed);
+            agree::<16>(lines / 2 + seed % 2, 2 * probes, seed);
+        }
     }
 }
 

@@ -10,13 +10,16 @@ fn hashes(filter: &impl petal::Membership, keys: &[u64]) -> Vec<u64> {
     keys.iter().map(|key| spec.hash(&key.to_le_bytes())).collect()
 }
 
+/// Inserts keys, or their bytes.
+type Fill<L> = fn(&mut Filter<L>, &[u64], &[[u8; 8]]);
+
 fn check<L: Layout>(empty: &Filter<L>) {
     for len in [0, 1, 7, 8, 9, 100, 20_000] {
         let keys: Vec<u64> = (0..len).map(|at| if at % 3 == 2 { at / 2 } else { at }).collect();
         let (mut counted, mut new) = (empty.clone(), BatchResults::new());
         counted.insert_batch(&keys, &mut new);
         let texts: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
-        let fills: [fn(&mut Filter<L>, &[u64], &[[u8; 8]]); 5] = [
+        let fills: [Fill<L>; 5] = [
             |filter, keys, _| keys.iter().for_each(|key| filter.insert_uncounted(key)),
             |filter, keys, _| filter.insert_batch_uncounted(keys),
             |filter, _, texts| filter.insert_batch_uncounted(texts),

@@ -14,7 +14,7 @@ pub(super) mod inline;
 
 use core::arch::x86_64::*;
 
-use super::batch::{GROUP, HashSource, in_groups_with};
+use super::batch::{GROUP, HashSource, PREFETCH_EARLY_FROM, PREFETCH_FROM, in_groups_with};
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
 use crate::store::CacheLine;
 
@@ -26,7 +26,7 @@ pub(super) fn insert_batch<const LANES: usize>(
     new: &mut [u64],
 ) {
     let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if blocks.is_small() {
+    if blocks.is_below(PREFETCH_FROM) {
         if prober.all_lanes() {
             insert_small::<LANES, true>(blocks, &prober, hashes, new);
         } else {
@@ -61,7 +61,7 @@ pub(super) fn contains_batch<const LANES: usize>(
     found: &mut [u64],
 ) {
     let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if blocks.is_small() {
+    if blocks.is_below(PREFETCH_EARLY_FROM) {
         if prober.all_lanes() {
             contains_small::<LANES, true>(blocks, &prober, hashes, found);
         } else {
@@ -74,7 +74,8 @@ pub(super) fn contains_batch<const LANES: usize>(
     }
 }
 
-/// Same as [`insert_batch`] for a filter that fits a cache.
+/// Same as [`insert_batch`] for a filter that fits a cache: an insert must wait for earlier ones to
+/// addresses with the same last 12 bits, and prefetching adds loads that must wait, too.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn insert_small<const LANES: usize, const ALL: bool>(

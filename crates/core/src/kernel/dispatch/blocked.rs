@@ -1,6 +1,6 @@
 //! Blocked filters.
 
-use crate::kernel::batch::HashSource;
+use crate::kernel::batch::{HashSource, PREFETCH_FROM};
 use crate::kernel::blocked::{BlockParams, BlockRange};
 use crate::kernel::cpu::{Kernel, KernelHandle};
 use crate::store::CacheLine;
@@ -216,18 +216,20 @@ impl KernelHandle {
         lines: &mut [CacheLine],
         hash: u64,
     ) {
-        let block = &mut lines[params.line_range(hash)];
         match self.kernel() {
-            // SAFETY: the machine has the instructions, and the block is borrowed exclusively.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => unsafe {
-                avx2::inline::set::<LANES>(params.probes, block.as_mut_ptr(), 0, hash);
-            },
+            Kernel::Avx2 => {
+                let block = &mut lines[params.line_range(hash)];
+                // SAFETY: the machine has the instructions, and the block is borrowed exclusively.
+                unsafe {
+                    avx2::inline::set::<LANES>(params.probes, block.as_mut_ptr(), 0, hash);
+                }
+            }
             #[cfg(any(
                 target_arch = "x86_64",
                 all(target_arch = "wasm32", target_feature = "simd128")
             ))]
-            Kernel::Simd128 => simd128::set(params, block, hash),
+            Kernel::Simd128 => simd128::set(params, &mut lines[params.line_range(hash)], hash),
             _ => _ = self.insert(params, lines, hash),
         }
     }
@@ -240,7 +242,7 @@ impl KernelHandle {
         blocks: BlockRange<LANES, &mut [CacheLine]>,
         hashes: impl HashSource,
     ) -> bool {
-        if !blocks.is_small() {
+        if !blocks.is_below(PREFETCH_FROM) {
             return false;
         }
         match self.kernel() {
