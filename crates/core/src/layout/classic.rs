@@ -22,21 +22,33 @@ pub struct ClassicLayout {
 pub(super) const MAX_PROBES: u32 = 64;
 
 impl ClassicLayout {
-    /// Returns the smallest layout with a rate of at most `fpr` at `capacity` keys. From 12,000
-    /// bits on it is up to 0.1 % larger, so that the number of bits has many divisors for folding.
+    /// Returns the smallest layout with a rate of at most `fpr` at `capacity` keys whose probes are
+    /// the best for that rate at large capacities. They follow from the rate alone, so that filters of
+    /// one rate can be compared and folded. From 12,000 bits on the layout is up to 0.1 % larger, so
+    /// that the number of bits has many divisors for folding.
     ///
     /// # Errors
     /// If `fpr` is not between 0 and 1, or is not attainable with 64-bit hashes at this capacity.
     pub fn for_fpr(capacity: u64, fpr: f64) -> Result<Self> {
         let capacity = check_target(capacity, fpr)?;
-        let ideal = (-fpr.log2()).round().max(1.0) as u32;
+        let best = Self::smallest_with_probes(capacity, fpr, best_probes(fpr), MAX_BITS);
+        Self::rounded(best, capacity, fpr)
+    }
+
+    /// Returns the layout of the least space with a rate of at most `fpr` at `capacity` keys. Its
+    /// probes differ from those of [`for_fpr`](Self::for_fpr) only for less than some hundred keys.
+    ///
+    /// # Errors
+    /// As of [`for_fpr`](Self::for_fpr).
+    pub fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
+        let capacity = check_target(capacity, fpr)?;
+        let ideal = best_probes(fpr);
         let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MAX_PROBES);
         let sized = |probes: u32, best: Option<Self>| {
             // At equal size fewer probes are better.
             let max = best.map_or(MAX_BITS, |best| best.bits - u64::from(probes > best.probes));
             Self::smallest_with_probes(capacity, fpr, probes, max)
         };
-        let ideal = ideal.min(MAX_PROBES);
         let mut best = sized(ideal, None);
         // At a given size the rate has one minimum over the probes: a number that is no better than
         // its neighbour is followed by worse ones.
@@ -48,14 +60,6 @@ impl ClassicLayout {
         follow(&mut (*near.start()..ideal).rev());
         follow(&mut (ideal + 1..=*near.end()));
         Self::rounded(best, capacity, fpr)
-    }
-
-    /// Returns the layout of the least space: that of [`for_fpr`](Self::for_fpr).
-    ///
-    /// # Errors
-    /// As of [`for_fpr`](Self::for_fpr).
-    pub fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
-        Self::for_fpr(capacity, fpr)
     }
 
     /// Returns the smallest layout with these probes and at most `max` bits that keeps `fpr`.
@@ -187,4 +191,17 @@ impl ClassicLayout {
     pub(crate) fn bit_probability(&self) -> f64 {
         -(f64::from(self.probes) * (-1.0 / self.bits as f64).ln_1p()).exp_m1()
     }
+}
+
+/// Returns the number of probes with which a large filter is smallest at a rate: by the textbook
+/// formula it takes -k/ln(1 - ε^(1/k)) bits per key.
+fn best_probes(fpr: f64) -> u32 {
+    let ideal = ((-fpr.log2()).round().max(1.0) as u32).min(MAX_PROBES);
+    let bits_per_key = |probes: &u32| {
+        let k = f64::from(*probes);
+        -k / (-(fpr.ln() / k).exp()).ln_1p()
+    };
+    let near = ideal.saturating_sub(1).max(1)..=(ideal + 1).min(MAX_PROBES);
+    let smaller = |a: &u32, b: &u32| bits_per_key(a).total_cmp(&bits_per_key(b));
+    near.min_by(smaller).unwrap_or(ideal)
 }

@@ -89,7 +89,9 @@ fn least_space_keeps_the_rate_and_is_never_larger() {
             let default = BlockedLayout::for_fpr(keys, rate).unwrap();
             assert!(least.size_bytes() <= default.size_bytes() * 1001 / 1000, "{keys} {rate}");
             let classic = ClassicLayout::for_least_space(keys, rate).unwrap();
-            assert_eq!(classic, ClassicLayout::for_fpr(keys, rate).unwrap());
+            let default = ClassicLayout::for_fpr(keys, rate).unwrap();
+            assert!(classic.fpr(keys) <= rate && classic.bits <= default.bits, "{keys} {rate}");
+            assert!(keys < 1000 || classic == default, "{keys} {rate}: {classic:?} {default:?}");
         }
     }
     let bits_per_key =
@@ -113,6 +115,9 @@ fn probes_follow_from_the_rate_alone() {
         let all = [1, 10, 60, 1000, 1_000_000, 100_000_000].map(layout);
         let same = |of: fn(&BlockedLayout) -> u32| all.iter().all(|l| of(l) == of(&all[0]));
         assert!(same(BlockedLayout::probes) && same(BlockedLayout::lanes), "{all:?}");
+        let classic = |keys| ClassicLayout::for_fpr(keys, rate).unwrap().probes;
+        let all = [1, 2, 5, 10, 60, 1000, 1_000_000, 100_000_000].map(classic);
+        assert!(all.iter().all(|probes| *probes == all[0]), "{rate}: {all:?}");
     }
 }
 
@@ -147,7 +152,10 @@ fn short_search_equals_exhaustive_search() {
             let full = near.filter_map(sized).min_by_key(|layout| layout.bits);
             let full =
                 full.map(|best| ClassicLayout { bits: round_up(best.bits, MAX_BITS), ..best });
-            assert_eq!(ClassicLayout::for_fpr(keys, rate).ok(), full, "{keys} {rate}");
+            assert_eq!(ClassicLayout::for_least_space(keys, rate).ok(), full, "{keys} {rate}");
+            let found = ClassicLayout::for_fpr(keys, rate).unwrap();
+            let smallest = sized(found.probes).unwrap().bits;
+            assert_eq!(found.bits, round_up(smallest, MAX_BITS), "{keys} {rate}");
         }
     }
 }
@@ -166,7 +174,7 @@ fn for_fpr_needs_few_evaluations() {
             let blocked = count(&|| drop(BlockedLayout::for_fpr(keys, rate)));
             assert!(blocked <= 12, "{keys} {rate}: {blocked}");
             let classic = count(&|| drop(ClassicLayout::for_fpr(keys, rate)));
-            assert!(classic <= 16, "{keys} {rate}: {classic}");
+            assert!(classic <= 12, "{keys} {rate}: {classic}");
         }
     }
 }
@@ -375,7 +383,7 @@ fn invalid_and_unattainable_targets_are_errors() {
 #[test]
 fn layouts_for_counted_keys_equal_those_by_exact_rates() {
     for capacity in [0, 1, 2, 9, 60, 100, 333, 1000, 1400, 1500, 5000, 20_000, 30_000] {
-        for fpr in [0.9, 0.1, 0.01, 0.0025, 1e-3, 1e-4, 1e-5, 1e-9] {
+        for fpr in [0.9_f64, 0.1, 0.01, 0.0025, 1e-3, 1e-4, 1e-5, 1e-9] {
             let first = BlockedLayout::for_fpr(capacity, fpr.min(0.5)).unwrap();
             let inserted = math::expected_insertions(capacity, |keys| first.fpr(keys));
             let exact = BlockedLayout::for_fpr(inserted.ceil() as u64, fpr.min(0.5)).unwrap();
