@@ -74,7 +74,8 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use io::{
-    DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file, upload_memory,
+    DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file, enlarge_pipe,
+    upload_memory,
 };
 pub use keys::{
     Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, RowKeys, Transform, csv_records,

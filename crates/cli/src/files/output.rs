@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use petal_lines::atomic_file::AtomicFile;
-use petal_lines::{MIN_MEMORY, ObjectUrl, Source, Upload, upload_memory};
+use petal_lines::{MIN_MEMORY, ObjectUrl, Source, Upload, enlarge_pipe, upload_memory};
 
 use crate::error::{Failure, Result, cannot_write};
 use crate::process::stdout;
@@ -52,6 +52,7 @@ impl Output {
             {
                 refuse_input("standard output", &data, inputs)?;
             }
+            enlarge_pipe(&file);
             return Ok(Self::Direct(file, STDOUT.to_owned()));
         };
         let shown = path.display().to_string();

@@ -36,6 +36,7 @@ pub(crate) use input_file::{InputFile, read_at};
 pub use lock::Lock;
 pub(crate) use output_start::OutputStart;
 pub(crate) use poll_read::PollRead;
+pub use poll_read::enlarge_pipe;
 pub use printer::Outputs;
 pub(crate) use printer::{Printer, Span};
 pub(crate) use remote::{MIN_MEMORY_OF_OBJECTS, objects_memory};

@@ -26,9 +26,10 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Bytes written at a time: the capacity of a pipe. Other workers wait for their turn while one
-/// writes, so larger blocks would block them.
-const BLOCK: usize = 64 << 10;
+/// Bytes written at a time, in whole lines. The page cache takes blocks of 64 KiB that begin anywhere
+/// in a page at 2.5 GB/s, of 256 KiB at 3.4 GB/s, of 1 MiB at 4 GB/s. Other workers wait for their
+/// turn while one writes to a full pipe, so a block is not larger than an enlarged pipe.
+const BLOCK: usize = 256 << 10;
 
 /// Writes lines to the outputs.
 pub(crate) struct Printer<'a> {
