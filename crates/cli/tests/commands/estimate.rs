@@ -72,7 +72,7 @@ fn estimates_match_the_job() {
     }
 }
 
-/// With repeated lines the estimate may be far off, but the result is within the bounds.
+/// Repeated lines do not mislead a full scan, and the bounds of samples hold.
 #[test]
 fn the_bounds_of_distinct_lines_hold() {
     let dir = TestDir::new();
@@ -91,15 +91,21 @@ fn the_bounds_of_distinct_lines_hold() {
     dir.write("urls", (0..lines).map(urls).collect::<String>());
     for name in ["equal", "values", "runs", "urls"] {
         let found: u64 = dir.run(&format!("dedup -c {name}")).text().trim().parse().unwrap();
-        let plan = json(&dir.run(&format!("plan dedup {name} --json")).ok());
         let range = |value: &Value| [0, 1].map(|end| value[end].as_u64().unwrap());
-        for [least, most] in
-            [range(&plan["inputs"][0]["distinct_range"]), range(&plan["kept_range"])]
-        {
-            assert!(least <= found && found <= most && least < most, "{name}: {found}: {plan}");
+        for scan in ["auto", "always", "never"] {
+            let args = format!("plan dedup {name} --full-scan={scan}");
+            let plan = json(&dir.run(&format!("{args} --json")).ok());
+            for [least, most] in
+                [range(&plan["inputs"][0]["distinct_range"]), range(&plan["kept_range"])]
+            {
+                assert!(least <= found && found <= most, "{name}: {found}: {plan}");
+                assert!(most - least <= found / 50, "{name}: {found}: {plan}");
+            }
+            assert_eq!(plan["full_scan"], scan != "never");
+            let text = dir.run(&args).text();
+            let how = if scan == "never" { "from samples" } else { "all lines were read" };
+            assert!(text.contains(how) && text.contains("99 % confidence"), "{text}");
         }
-        let text = dir.run(&format!("plan dedup {name}")).text();
-        assert_eq!(text.matches(" (at least ").count(), 2, "{text}");
         for (command, other) in [("common", "urls"), ("diff", "urls")] {
             let args = format!("{command} {name} {other}");
             let found: u64 = dir.run(&format!("{args} -c")).text().trim().parse().unwrap();
@@ -112,8 +118,8 @@ fn the_bounds_of_distinct_lines_hold() {
     dir.write("few", "a\nb\na\n");
     let plan = json(&dir.run("plan dedup few --json").ok());
     assert_eq!(plan["inputs"][0]["distinct_range"], serde_json::json!([2, 2]));
-    assert!(!dir.run("plan dedup few").text().contains("at least"));
-    // The shared lines are not, because lines repeat.
+    let text = dir.run("plan dedup few").text();
+    assert!(text.contains("3 lines of 2 bytes, 2 of them distinct\n"), "{text}");
     let text =
         |step: u64| (0..3000).map(|line| format!("{}\n", line / 7 * step)).collect::<String>();
     dir.write("sevens", text(7));
@@ -136,6 +142,12 @@ fn estimate_as_text_and_its_errors() {
     }
     dir.write("a.gz", gz(&dir.read("a")));
     assert!(dir.run("plan dedup a.gz").text().contains("lines of"));
+    // The beginning of a compressed file tells nothing about its rest.
+    let plan = json(&dir.run("plan dedup a.gz --full-scan=never --json").ok());
+    assert_eq!(plan["kept_range"][1], Value::Null, "{plan}");
+    let text = dir.run("plan dedup a.gz --full-scan=never").text();
+    assert!(text.contains("add --full-scan") && text.contains("(at least "), "{text}");
+    assert_eq!(dir.run("plan -n 5 -p 1% --full-scan").code, Some(2));
     assert!(dir.run("plan common a b -c").text().contains("passes"));
     let line = dir.run_with("plan common a -", b"x\n").failure();
     assert!(line.contains("is not a file"), "{line}");

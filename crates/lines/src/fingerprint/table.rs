@@ -60,6 +60,23 @@ impl<S: State> FingerprintMap<S> {
         allowance / Self::BYTES_PER_ENTRY
     }
 
+    /// Returns the number of entries that a table of at most `allowance` bytes can contain if it
+    /// begins with space for `expected` entries: while it grows, both generations take memory.
+    pub(crate) fn capacity_after_growth(allowance: u64, expected: u64) -> u64 {
+        let mut slots = Self::slots_for(allowance, expected);
+        while let Some(more) = Self::grown(allowance, slots) {
+            slots = more;
+        }
+        slots / 8 * 7
+    }
+
+    /// Returns the number of slots after growing; `None` if the table cannot grow.
+    fn grown(allowance: u64, slots: u64) -> Option<u64> {
+        let more = (allowance / Self::SLOT).saturating_sub(slots).min(slots * 2);
+        // A slightly larger table would be full again soon, after moving all entries.
+        (more >= slots + slots / 4).then_some(more)
+    }
+
     /// An empty table of at most `allowance` bytes, with initial space for `expected` entries.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
         let slots = Self::slots_for(allowance, expected);
@@ -184,13 +201,9 @@ impl<S: State> FingerprintMap<S> {
     }
 
     fn grow(&mut self) -> Result<Result<(), Full>> {
-        let old = self.fingerprints.len() as u64;
-        let room = (self.allowance / Self::SLOT).saturating_sub(old);
-        let slots = room.min(old * 2);
-        // A slightly larger table would be full again soon, after moving all entries.
-        if slots < old + old / 4 {
+        let Some(slots) = Self::grown(self.allowance, self.fingerprints.len() as u64) else {
             return Ok(Err(Full));
-        }
+        };
         let (fingerprints, states) = arrays(slots)?;
         let fingerprints = std::mem::replace(&mut self.fingerprints, fingerprints);
         let states = std::mem::replace(&mut self.states, states);

@@ -177,9 +177,10 @@ impl ExactJob<'_> {
         };
         let counts = self.counts(first, others, &sizes, full_scan)?;
         let speed = speed(&self.hasher);
+        let planned = &sizes;
         let at = |places: [Place; 4]| {
-            let sizes = sizes.with_counts(&counts, places);
-            let totals = self.simulate(&sizes, plan, with_output).out;
+            let sizes = planned.with_counts(&counts, places);
+            let totals = self.simulate(planned, &sizes, plan, with_output).out;
             (totals, self.seconds(&sizes, plan, &totals, with_output, speed))
         };
         let value: Place = |interval| interval.value;
@@ -189,10 +190,10 @@ impl ExactJob<'_> {
             all.push(at([0, 1, 2, 3].map(|axis| ENDS[ends >> axis & 1])));
         }
         let bounded = counts.result.most.is_finite();
-        let range = |number: fn(&PhaseTotals) -> u64| {
+        let range = |number: fn(&PhaseTotals) -> [u64; 2]| {
             let numbers = || all.iter().map(|(totals, _)| number(totals));
-            let most = bounded.then(|| numbers().max().unwrap_or(0));
-            Bounds { least: numbers().min().unwrap_or(0), most }
+            let most = bounded.then(|| numbers().map(|[_, most]| most).max().unwrap_or(0));
+            Bounds { least: numbers().map(|[least, _]| least).min().unwrap_or(0), most }
         };
         let (totals, _) = estimated;
         let inputs = [&counts.first].into_iter().chain(&counts.others);
@@ -202,15 +203,18 @@ impl ExactJob<'_> {
             confidence: CONFIDENCE,
             strategy: totals.strategy,
             passes: totals.passes,
-            passes_range: range(|totals| totals.passes),
+            passes_range: range(|totals| [totals.passes; 2]),
             bytes_read: totals.bytes_read,
-            bytes_read_range: range(|totals| totals.bytes_read),
+            bytes_read_range: range(|totals| totals.bytes_read_bounds),
             spilled: totals.spilled,
-            spilled_range: range(|totals| totals.spilled),
+            spilled_range: range(|totals| totals.spilled_bounds),
             candidates: totals.candidates,
-            candidates_range: range(|totals| totals.candidates),
+            candidates_range: range(|totals| {
+                let right = totals.candidates.saturating_sub(totals.false_candidates);
+                false_positives(totals).map(|wrong| right + wrong)
+            }),
             false_candidates: totals.false_candidates,
-            false_candidates_range: range(|totals| totals.false_candidates),
+            false_candidates_range: range(false_positives),
             kept: counts.result.value.round() as u64,
             kept_range: Bounds::of(counts.result),
             seconds: [
@@ -238,7 +242,7 @@ impl ExactJob<'_> {
             SetOp::SymDiff => inputs.push(second.iter().collect()),
             _ => inputs.extend(others.iter().map(|other| vec![other])),
         }
-        let (among, memory) = (inputs.len(), self.budget.work / 2);
+        let (among, memory) = (inputs.len(), self.budget.work);
         if full_scan {
             let pass = self.pass();
             let scan =
@@ -280,6 +284,18 @@ impl ExactJob<'_> {
         ]
     }
 }
+
+/// Returns the bounds of the false positives, whose number is random even if the rate is known. The
+/// calculated rate is that of a filter with the expected number of set bits.
+fn false_positives(totals: &PhaseTotals) -> [u64; 2] {
+    let wrong = Interval::around(totals.false_candidates as f64);
+    let margin = wrong.value * FPR_MARGIN;
+    [(wrong.least - margin).max(0.0) as u64, (wrong.most + margin).ceil() as u64]
+}
+
+/// The relative error of calculated false-positive rates in a job, whose filters are sized from
+/// samples.
+const FPR_MARGIN: f64 = 0.1;
 
 /// Returns the time of hashing on this machine relative to the machine of the cost model.
 fn speed(hasher: &LineHasher) -> f64 {

@@ -21,10 +21,13 @@ pub(super) struct PhaseTotals {
     pub(super) strategy: &'static str,
     /// Passes over inputs.
     pub(super) passes: u64,
-    /// Bytes of input read in all passes.
+    /// Bytes of input read in all passes, and their bounds: lines of the result may be close to each
+    /// other or far apart.
     pub(super) bytes_read: u64,
-    /// Bytes written to the temporary directory.
+    pub(super) bytes_read_bounds: [u64; 2],
+    /// Bytes written to the temporary directory, and their bounds.
     pub(super) spilled: u64,
+    pub(super) spilled_bounds: [u64; 2],
     /// Lines that the filter cannot rule out, and false positives among them.
     pub(super) candidates: u64,
     pub(super) false_candidates: u64,
@@ -36,7 +39,7 @@ impl ExactJob<'_> {
     /// Returns the bytes that the phases of this plan will report as progress: of inputs, read or
     /// skipped, and of the records that are joined.
     pub(super) fn expected_bytes(&self, sizes: &InputSizes, plan: Plan, with_output: bool) -> u64 {
-        let run = self.simulate(sizes, plan, with_output);
+        let run = self.simulate(sizes, sizes, plan, with_output);
         run.out.bytes_read.saturating_add(run.skipped).saturating_add(run.records)
     }
 
@@ -61,21 +64,31 @@ impl ExactJob<'_> {
         rest.saturating_mul(passes).saturating_add(records)
     }
 
-    /// Runs through the phases of a plan in numbers.
+    /// Runs through the phases of a plan in numbers. `planned`: the sizes that the job will assume.
     pub(super) fn simulate<'a>(
         &'a self,
+        planned: &InputSizes,
         sizes: &'a InputSizes,
         plan: Plan,
         with_output: bool,
     ) -> Run<'a> {
         let work = self.budget.work;
         let out = PhaseTotals { strategy: plan.strategy.name(), ..PhaseTotals::default() };
-        let mut run =
-            Run { sizes, plan, job: self, held: 0, records: 0, skipped: 0, rest: 1.0, out };
+        let mut run = Run {
+            sizes,
+            plan,
+            job: self,
+            held: 0,
+            records: 0,
+            smaller: 0,
+            skipped: 0,
+            rest: 1.0,
+            out,
+        };
         let kept = run.kept();
         run.out.kept = kept as u64;
         match (plan.strategy, self.op) {
-            (Strategy::Memory, _) => run.memory(work, kept),
+            (Strategy::Memory, _) => run.memory(planned, work, kept),
             (Strategy::Narrow, SetOp::Common) if !sizes.others.is_empty() => {
                 run.narrow_common(kept);
             }
@@ -89,6 +102,10 @@ impl ExactJob<'_> {
             let kept = kept * run.rest;
             run.print(kept, dropped && run.out.strategy == Strategy::Narrow.name());
         }
+        if run.out.bytes_read_bounds == [0; 2] {
+            run.out.bytes_read_bounds = [run.out.bytes_read; 2];
+        }
+        run.out.spilled_bounds = run.spilled_bounds();
         run
     }
 }
@@ -102,6 +119,8 @@ pub(super) struct Run<'a> {
     held: u64,
     /// Bytes of all records.
     records: u64,
+    /// Bytes of hashes in logs and of positions.
+    smaller: u64,
     /// Bytes of inputs that are skipped in a pass.
     skipped: u64,
     /// The share of the first input that is not decided in memory.
@@ -159,7 +178,33 @@ impl Run<'_> {
         self.out.spilled += more;
     }
 
+    /// Returns the bounds of the bytes written. Blocks that are being filled when a phase ends take an
+    /// unknown part of their memory, and a partition whose table does not fit is divided: its records
+    /// are written again.
+    fn spilled_bounds(&self) -> [u64; 2] {
+        let (work, spilled) = (self.work(), self.out.spilled);
+        let total = self.records + self.smaller;
+        if spilled == 0 && total < work / 8 {
+            return [0; 2];
+        }
+        let partitions = self.job.partition_scheme(self.plan, self.sizes, None).partitions();
+        let workers = self.job.budget.workers.min(partitions).max(1) as u64;
+        let capacity = Table::capacity((work - self.held.min(work / 2)) / workers / 4 * 3);
+        let entries = match self.out.strategy {
+            "narrow" if self.sizes.op == SetOp::Common => self.out.kept,
+            "narrow" => self.out.candidates,
+            _ => self.sizes.first.distinct,
+        };
+        // Partitions are not of equal size.
+        let divided = entries / partitions as u64 > capacity / 5 * 4;
+        let again = if divided { self.records + self.smaller } else { 0 };
+        let slack = work / 8;
+        let most = (spilled + slack).min(total + total / 100);
+        [spilled.saturating_sub(slack), most.max(spilled) + again]
+    }
+
     fn log(&mut self, keys: f64) {
+        self.smaller += (keys * 8.0) as u64;
         self.out.spilled += SpillWriter::written((keys * 8.0) as u64, 1, HASH_LOG_MEMORY);
     }
 
@@ -194,14 +239,16 @@ impl Run<'_> {
         (lines.saturating_sub(distinct) as f64 / distinct.max(1) as f64).min(1.0)
     }
 
-    fn memory(&mut self, work: u64, kept: f64) {
+    /// `planned`: the sizes by which the job divides the memory.
+    fn memory(&mut self, planned: &InputSizes, work: u64, kept: f64) {
         let sizes = self.sizes;
-        let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
-        let capacity = Table::capacity(work);
-        let (seed, _) =
-            choose_build_side(sizes.op, sizes.first.distinct, &distinct, capacity / 10 * 9);
+        let distinct: Vec<_> = planned.others.iter().map(|other| other.distinct).collect();
+        let (op, first) = (sizes.op, planned.first.distinct);
+        let (seed, expected) =
+            choose_build_side(op, first, &distinct, Table::capacity(work) / 10 * 9);
+        let capacity = Table::capacity_after_growth(work, expected);
         // The inputs whose lines are in the table before the first input is decided.
-        let build: Vec<&Sample> = match (seed, sizes.op) {
+        let build: Vec<&Sample> = match (seed, op) {
             (BuildSide::First, _) => vec![&sizes.first],
             (BuildSide::Others(nth), SetOp::Common) => vec![&sizes.others[nth]],
             (BuildSide::Others(_), _) => sizes.others.iter().collect(),
@@ -219,8 +266,7 @@ impl Run<'_> {
         }
         let built = |other: &Sample| build.iter().any(|input| std::ptr::eq(*input, other));
         sizes.others.iter().filter(|other| !built(other)).for_each(|other| self.read(other));
-        let inserts =
-            matches!((seed, sizes.op), (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup));
+        let inserts = matches!((seed, op), (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup));
         let free = (capacity - entries) as f64;
         if !inserts || kept <= free {
             return self.read(&sizes.first);
@@ -358,6 +404,7 @@ impl Run<'_> {
         let share = self.work() / 8 / workers;
         let spans = Spans::new(first.bytes, SpillWriter::max_streams(share)).count();
         let each = (marks * 8.0 / workers as f64) as u64;
+        self.smaller += (marks * 8.0) as u64;
         self.out.spilled += workers * SpillWriter::written(each, spans, memory);
         if dropped {
             return self.read(first);
@@ -367,6 +414,11 @@ impl Run<'_> {
             let empty = (1.0 - (kept / lines).min(1.0)).powf(in_chunk);
             self.out.passes += 1;
             let read = (first.bytes as f64 * (1.0 - empty)) as u64;
+            // All lines of the result are close to each other, or each is in a chunk of its own.
+            let chunk = budget.chunk as f64;
+            let close = (kept / lines * first.bytes as f64 - chunk).max(0.0) as u64;
+            let apart = ((kept * chunk) as u64).min(first.bytes);
+            self.out.bytes_read_bounds = [close, apart].map(|part| self.out.bytes_read + part);
             self.out.bytes_read += read;
             self.skipped += first.bytes.saturating_sub(read);
         }

@@ -177,11 +177,11 @@ mod tests {
     fn each_line_is_in_one_block() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
-        let lengths = [0, 5, 0, 300, 1, 2000, 90_000, 7, 0, 0, 255, 256];
+        let lengths = [0, 5, 0, 300, 1, 2000, 9000, 7, 0, 0, 255, 256];
         for ends in [true, false] {
             let mut text = Vec::new();
             let mut lines = Vec::new();
-            for (nth, &length) in lengths.iter().cycle().take(60).enumerate() {
+            for (nth, &length) in lengths.iter().cycle().take(24).enumerate() {
                 let line = vec![b'a' + nth as u8 % 26; length];
                 lines.push(line.clone());
                 text.extend([&line[..], b"\n"].concat());
@@ -194,7 +194,7 @@ mod tests {
             let hasher = LineHasher::random().unwrap();
             let mut reader = BlockReader::new(&hasher, b'\n', &());
             let open = input.open_sample(&()).unwrap();
-            for size in [1, 64, 256, 1 << 20] {
+            for size in [13, 64, 256, 1 << 20] {
                 let mut found = Vec::new();
                 for start in (0..text.len() as u64).step_by(size as usize) {
                     let block = [start, size];

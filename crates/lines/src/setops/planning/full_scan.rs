@@ -85,7 +85,17 @@ pub(crate) fn counts(op: SetOp, mut inputs: Vec<ScannedInput>) -> JobCounts {
         first_counts.distinct = counted(first.sample.len() + second.sample.len() - shared);
         return JobCounts { first: first_counts, result: counted(result), ..Default::default() };
     }
+    // The values are the sums over the sample.
+    let weight = f64::from(depth).exp2();
+    let rows = others.iter().zip(&shared).map(|(other, &shared)| {
+        [(first, other), (other, first)].map(|(input, held)| {
+            let held = input.sample.iter().filter(|&(hash, _)| held.sample.contains(hash));
+            let rows = held.map(|(_, lines)| lines).sum::<f64>() * weight;
+            of_input(input).rows_of(counted(shared), rows)
+        })
+    });
     JobCounts {
+        rows: rows.collect(),
         first: first_counts,
         others: others.iter().map(of_input).collect(),
         shared: shared.into_iter().map(counted).collect(),

@@ -51,6 +51,12 @@ impl Interval {
         Self::new(count * weight, (least * weight).max(count), bound(count + 1.0, Z) * weight)
     }
 
+    /// Returns the bounds of a random number whose mean is `mean`, if its distribution is Poisson.
+    pub(crate) fn around(mean: f64) -> Self {
+        let margin = Z * mean.sqrt() + LARGEST;
+        if mean < 0.01 { Self::exact(mean) } else { Self::new(mean, mean - margin, mean + margin) }
+    }
+
     /// The sum of sampled values, as an estimate of its expectation. `shrink`: the factor of the
     /// deviation, from 0 if everything was sampled to 1.
     pub(super) fn of_sum(values: &[f64], shrink: f64) -> Self {

@@ -12,6 +12,15 @@ pub(crate) struct InputCounts {
     pub(crate) distinct: Interval,
 }
 
+impl InputCounts {
+    /// Returns the lines that `distinct` of the distinct lines occupy, about `value`: each of them at
+    /// least one, and each of the others at least one.
+    pub(crate) fn rows_of(&self, distinct: Interval, value: f64) -> Interval {
+        let most = self.lines.most - (self.distinct.least - distinct.most).max(0.0);
+        Interval::new(value, distinct.least, if distinct.most > 0.0 { most } else { 0.0 })
+    }
+}
+
 /// The numbers of a job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobCounts {
@@ -19,6 +28,9 @@ pub(crate) struct JobCounts {
     pub(crate) others: Vec<InputCounts>,
     /// For each other input, the distinct lines that it shares with the first one.
     pub(crate) shared: Vec<Interval>,
+    /// For each other input, the lines of the first one that it has, repeats included, and its own
+    /// lines that the first one has.
+    pub(crate) rows: Vec<[Interval; 2]>,
     /// The lines of the result.
     pub(crate) result: Interval,
 }
@@ -34,11 +46,18 @@ impl JobCounts {
         shared: Vec<Interval>,
     ) -> Self {
         let result = result(op, &first, &others, &shared);
-        Self { first, others, shared, result }.as_in_job(op)
+        let rows = |(other, shared): (&InputCounts, &Interval)| {
+            [first, *other].map(|input| {
+                let repeats = input.lines.value / input.distinct.value.max(1.0);
+                input.rows_of(*shared, shared.value * repeats)
+            })
+        };
+        let rows = others.iter().zip(&shared).map(rows).collect();
+        Self { first, others, shared, rows, result }.as_in_job(op)
     }
 
     /// Joins the sides of a symmetric difference.
-    pub(crate) fn as_in_job(self, op: SetOp) -> Self {
+    fn as_in_job(self, op: SetOp) -> Self {
         match (op, &self.others[..], &self.shared[..]) {
             (SetOp::SymDiff, [second], [shared]) => {
                 let first = InputCounts {
@@ -46,7 +65,7 @@ impl JobCounts {
                     lines: self.first.lines + second.lines,
                     distinct: self.first.distinct + second.distinct - *shared,
                 };
-                Self { first, others: vec![], shared: vec![], result: self.result }
+                Self { first, result: self.result, ..Self::default() }
             }
             _ => self,
         }

@@ -44,6 +44,9 @@ pub(crate) struct InputSizes {
     pub(crate) others: Vec<Sample>,
     /// For each other input, the share of equal pairs among all pairs with a line of the first input.
     matches: Vec<f64>,
+    /// For each other input, the share of the first input's lines that it has, and the share of its
+    /// lines that the first input has; empty if they are derived from `matches`.
+    shares: Vec<[f64; 2]>,
     /// The lines of the result; `None`: derived from the other numbers.
     pub(crate) result: Option<f64>,
 }
@@ -75,7 +78,7 @@ impl InputSizes {
         for sample in others.iter_mut().chain([&mut first]) {
             sample.keys = Vec::new();
         }
-        Self { op, first, others, matches, result: None }
+        Self { op, first, others, matches, shares: vec![], result: None }
     }
 
     /// Returns these sizes with other numbers, each at one place of its bounds: `lines`, `distinct`,
@@ -96,13 +99,14 @@ impl InputSizes {
         let first = sample(&self.first, &counts.first);
         let others: Vec<_> =
             self.others.iter().zip(&counts.others).map(|(other, c)| sample(other, c)).collect();
-        let most = others.iter().map(|other| other.distinct.min(first.distinct) as f64);
-        let pairs = |other: &Sample| first.distinct as f64 * other.distinct as f64;
-        let matches = counts.shared.iter().zip(most).zip(&others);
-        let matches = matches.map(|((s, most), other)| shared(s).min(most) / pairs(other).max(1.0));
-        let matches = matches.collect();
+        let share =
+            |rows: &Interval, input: &Sample| (shared(rows) / input.lines.max(1) as f64).min(1.0);
+        let shares = counts.rows.iter().zip(&others);
+        let shares = shares
+            .map(|([of_first, of_other], other)| [share(of_first, &first), share(of_other, other)])
+            .collect();
         let result = result(&counts.result).min(first.distinct as f64);
-        Self { op: self.op, first, others, matches, result: Some(result) }
+        Self { op: self.op, first, others, matches: vec![], shares, result: Some(result) }
     }
 
     /// Returns the counts of samples that may not be representative: of the beginning of a compressed
@@ -128,12 +132,18 @@ impl InputSizes {
 
     /// Returns the estimated share of the first input's lines that another input has.
     pub(crate) fn share_of_first_in(&self, other: usize) -> f64 {
-        (self.matches[other] * self.others[other].distinct as f64).min(1.0)
+        match self.shares.get(other) {
+            Some([share, _]) => *share,
+            None => (self.matches[other] * self.others[other].distinct as f64).min(1.0),
+        }
     }
 
     /// Returns the estimated share of another input's lines that the first input has.
     pub(crate) fn share_in_first(&self, other: usize) -> f64 {
-        (self.matches[other] * self.first.distinct as f64).min(1.0)
+        match self.shares.get(other) {
+            Some([_, share]) => *share,
+            None => (self.matches[other] * self.first.distinct as f64).min(1.0),
+        }
     }
 
     /// Returns the index of the other input with the fewest lines.
