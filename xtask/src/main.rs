@@ -61,7 +61,6 @@ usage: cargo x COMMAND
   bench filters    time petal's Bloom filters only; print the rows
   bench rivals     time petal's default filters and their rivals; print the rows
   bench family     compare every type of filter with its rivals: space, rate, time; rows go to results/
-  bench deletion   only those that delete keys, without counting filters; rows go to results/
   bench files      compare petal with its rivals on files of lines
   bench full       build and query a filter of 5 billion lines through pipes
   bench headline   compare petal with DuckDB on large files
@@ -113,8 +112,6 @@ fn main() -> ExitCode {
             bench_of("filters", &["--quick"]).and_then(|()| bench_of("rivals", &["--quick"]))
         }
         ["bench", "family"] => bench_of("family", &["--keep", "new"]),
-        ["bench", "deletion"] => bench_of("family", &["--deletion", "--keep", "new"]),
-        ["bench", "deletion", rest @ ..] => bench_of("family", &[&["--deletion"], rest].concat()),
         ["bench", name @ ("filters" | "rivals" | "family"), rest @ ..] => bench_of(name, rest),
         ["bench", name @ ("files" | "full" | "headline" | "server"), rest @ ..] => {
             bench(name, rest)

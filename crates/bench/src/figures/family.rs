@@ -1,5 +1,5 @@
 //! The tables of docs/performance/filters.md: every type of filter and its rivals, from the rows of `cargo x bench
-//! family` and `cargo x bench deletion`.
+//! family`.
 //!
 //! At a rate, a filter is represented by its smallest row with this target rate or a lower one.
 

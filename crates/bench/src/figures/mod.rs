@@ -26,8 +26,6 @@ const FAMILY_PAGE: &str = "docs/performance/filters.md";
 const PLOTS: &str = "docs/performance/plots";
 /// The suite of the rows of the family benchmark, and the suffix of its result files.
 const FAMILY: &str = "family";
-/// The suite and the suffix of the filters of [`FAMILY`] that delete keys, measured by themselves.
-const DELETION: &str = "deletion";
 /// The suffix of the result files of `cargo x bench files`.
 const FILES: &str = "files";
 
@@ -46,7 +44,7 @@ pub struct Report {
 type NewFile = (PathBuf, String);
 
 /// Updates the pages and plots below `root` from a CSV file, or from the newest ones in `results/`: that of the filter
-/// benchmarks, and those of the family, the deletion and the files benchmark if there are any.
+/// benchmarks, and those of the family and the files benchmark if there are any.
 ///
 /// # Errors
 /// A line about the file that cannot be read, parsed or written, or the missing marker.
@@ -58,7 +56,7 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
             let filters = newest(&folder, "")?;
             let missing = "no results/<machine>/<date>.csv; `cargo x bench` makes one";
             let mut sources = vec![filters.ok_or(missing)?];
-            for suffix in [FAMILY, DELETION, FILES] {
+            for suffix in [FAMILY, FILES] {
                 sources.extend(newest(&folder, &format!("-{suffix}"))?);
             }
             sources
@@ -78,13 +76,6 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
         let of = |suite: &str| results.rows.iter().any(|row| row.suite == suite);
         if of(FAMILY) {
             files.extend(family_files(root, &results, &short)?);
-        } else if of(DELETION) {
-            let bodies = [
-                ("deletion", family::speed(&results)),
-                ("deletion rivals", rival_ratios::table(&results)),
-                ("deletion source", tables::source(&short, &results)),
-            ];
-            fill(root, FAMILY_PAGE, &bodies, &mut files)?;
         } else {
             report.targets = targets::targets(&results);
             files.extend(filter_files(root, &results, &report.targets, &short)?);
@@ -145,33 +136,13 @@ fn family_files(root: &Path, results: &Results, source: &str) -> Result<Vec<NewF
     Ok(vec![filled(root, FAMILY_PAGE, &bodies)?, plot])
 }
 
-/// Fills the markers of a page, which may be among the new files.
-fn fill(
-    root: &Path,
-    page: &str,
-    bodies: &[(&str, String)],
-    files: &mut Vec<NewFile>,
-) -> Result<(), String> {
-    let old = files.iter_mut().find(|(file, _)| file == Path::new(page));
-    match old {
-        Some((_, text)) => *text = replaced(text, page, bodies)?,
-        None => files.push(filled(root, page, bodies)?),
-    }
-    Ok(())
-}
-
 /// A page with new text between its markers.
 fn filled(root: &Path, page: &str, bodies: &[(&str, String)]) -> Result<NewFile, String> {
-    let text = read(&root.join(page))?;
-    Ok((PathBuf::from(page), replaced(&text, page, bodies)?))
-}
-
-fn replaced(text: &str, page: &str, bodies: &[(&str, String)]) -> Result<String, String> {
-    let mut text = text.to_owned();
+    let mut text = read(&root.join(page))?;
     for (name, body) in bodies {
         text = page::replace(&text, name, body).map_err(|e| format!("{page}: {e}"))?;
     }
-    Ok(text)
+    Ok((PathBuf::from(page), text))
 }
 
 fn read(file: &Path) -> Result<String, String> {

@@ -21,26 +21,21 @@ const fn pair(rival: &'static str, petal: &'static str) -> Pair {
     Pair { rival, petal, rates: &RATES }
 }
 
-/// All pairs; those without rows are left out.
-const PAIRS: [Pair; 19] = [
+/// All pairs, each of a rival and the best type for the same need; those without rows are left out.
+const PAIRS: [Pair; 14] = [
     pair("fastbloom foldhash", "petal bloom"),
     pair("fastbloom foldhash", "petal classic"),
     pair("growable-bloom-filter", "petal scalable"),
     pair("growable-bloom-filter grown", "petal scalable grown"),
-    pair("qfilter", "petal quotient copies"),
-    pair("qfilter grown", "petal quotient grown"),
-    pair("cuckoofilter", "petal quotient copies"),
-    Pair { rates: &[0.031], ..pair("cuckoofilter full", "petal quotient 3 %") },
-    pair("scalable_cuckoo_filter", "petal quotient copies"),
-    pair("scalable_cuckoo_filter grown", "petal quotient grown"),
     pair("qfilter", "petal vector quotient"),
     pair("cuckoofilter", "petal vector quotient"),
     Pair { rates: &[0.031], ..pair("cuckoofilter full", "petal vector quotient 3 %") },
     pair("scalable_cuckoo_filter", "petal vector quotient"),
-    pair("qfilter", "petal counting"),
-    pair("cuckoofilter", "petal counting"),
-    pair("scalable_cuckoo_filter", "petal counting"),
+    pair("qfilter grown", "petal quotient grown"),
+    pair("scalable_cuckoo_filter grown", "petal quotient grown"),
+    pair("xorf fuse", "petal static fuse"),
     pair("xorf fuse", "petal static"),
+    pair("pleat", "petal static fuse"),
     pair("pleat", "petal static"),
 ];
 
