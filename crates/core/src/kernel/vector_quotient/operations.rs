@@ -89,7 +89,7 @@ macro_rules! operations {
                     params: &PairParams,
                     $($argument: $type),*
                 ) $(-> $result)? {
-                    // SAFETY: whoever calls the function has the instructions.
+                    // SAFETY: the caller guarantees that the processor has the instructions.
                     let select = unsafe { Avx2Bmi2::new_unchecked() };
                     Ops::$name(select, params, $($argument),*)
                 }
