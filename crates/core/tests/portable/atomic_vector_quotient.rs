@@ -39,8 +39,8 @@ fn one_thread_gets_the_results_of_the_plain_filter() {
             let hashes: Vec<u64> = (0..400).map(|_| rng.next_u64()).collect();
             for step in 0..if cfg!(miri) { 200 } else { 20_000 } {
                 let hash = *rng.pick(&hashes);
-                // At most two thirds of the slots: near the end one filter could be full and the other one not, because they
-                // move other fingerprints.
+                // Two thirds of the slots: with more, one filter could be full and the other one not,
+                // because they move other fingerprints.
                 let most = plain.layout().slots() * 2 / 3;
                 match if plain.len() < most { rng.below(3) } else { 2 } {
                     0 => {

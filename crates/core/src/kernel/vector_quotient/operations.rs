@@ -2,8 +2,8 @@
 //! selects its functions once, so that a call of one takes no further decisions.
 
 use super::block::BlockOps;
+use super::planes::TableOps;
 use super::shape::{Fingerprint, PairParams};
-use super::table::TableOps;
 use crate::kernel::select::Portable;
 use crate::store::CacheLine;
 
