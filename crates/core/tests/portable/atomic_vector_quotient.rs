@@ -39,8 +39,8 @@ fn one_thread_gets_the_results_of_the_plain_filter() {
             let hashes: Vec<u64> = (0..400).map(|_| rng.next_u64()).collect();
             for step in 0..if cfg!(miri) { 200 } else { 20_000 } {
                 let hash = *rng.pick(&hashes);
-                // Not so many keys that one filter could be full and the other one not, because they
-                // move other fingerprints.
+                // Two thirds of the slots: with more, one filter could be full and the other one not,
+                // because they move other fingerprints.
                 let most = plain.layout().slots() * 2 / 3;
                 match if plain.len() < most { rng.below(3) } else { 2 } {
                     0 => {
@@ -69,7 +69,7 @@ fn one_thread_gets_the_results_of_the_plain_filter() {
 fn batches_equal_single_calls() {
     let keys: Vec<u64> = (0..3000).collect();
     let some: Vec<u64> = (1000..4000).collect();
-    let filter = AtomicVectorQuotientFilter::with_fpr(8000, 0.001).unwrap();
+    let filter = AtomicVectorQuotientFilter::with_fpr(8000, 1e-5).unwrap();
     let (mut results, mut found) = (BatchResults::new(), BatchResults::new());
     filter.add_batch(&keys).unwrap();
     filter.contains_batch(&some, &mut found);

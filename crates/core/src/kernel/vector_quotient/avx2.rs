@@ -8,9 +8,8 @@
 use core::arch::x86_64::*;
 
 use super::block::BLOCK;
-use super::planes::{Planes, slot_mask};
+use super::planes::{Planes, TableOps, slot_mask};
 use super::shape::{PairParams, Place};
-use super::table::TableOps;
 use crate::kernel::select::Avx2Bmi2;
 use crate::store::CacheLine;
 

@@ -2,8 +2,8 @@
 //! selects its functions once, so that a call of one takes no further decisions.
 
 use super::block::BlockOps;
+use super::planes::TableOps;
 use super::shape::{Fingerprint, PairParams};
-use super::table::TableOps;
 use crate::kernel::select::Portable;
 use crate::store::CacheLine;
 
@@ -89,7 +89,7 @@ macro_rules! operations {
                     params: &PairParams,
                     $($argument: $type),*
                 ) $(-> $result)? {
-                    // SAFETY: whoever calls the function has the instructions.
+                    // SAFETY: the caller guarantees that the processor has the instructions.
                     let select = unsafe { Avx2Bmi2::new_unchecked() };
                     Ops::$name(select, params, $($argument),*)
                 }

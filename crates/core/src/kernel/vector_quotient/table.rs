@@ -3,7 +3,7 @@
 use super::batch;
 use super::block::{BLOCK, BlockOps};
 use super::operations::{Operations, with_shape};
-use super::planes::Planes;
+use super::planes::{Planes, TableOps};
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::cpu::KernelHandle;
 use crate::kernel::primitives::prefetch;
@@ -159,73 +159,6 @@ impl PairTable {
                 || Ops::insert_into(Portable, params, blocks, place, other)
         })
     }
-}
-
-/// The operations of a table; `BlockOps` implements them for its shape.
-pub(super) trait TableOps {
-    /// Moves any tag from the block of a place, which is full, to the other block of that tag, and
-    /// inserts the fingerprint of the place; false if no tag can be moved.
-    fn insert_by_moving(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        place: Place,
-    ) -> bool;
-    fn contains(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> bool;
-    fn count(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> u64;
-    fn insert(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hash: u64,
-    ) -> bool;
-    fn remove(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hash: u64,
-    ) -> bool;
-    /// Returns whether one of the two blocks of a fingerprint contains it.
-    fn pair_contains(
-        select: impl Planes,
-        params: &PairParams,
-        pair: &[CacheLine; 2],
-        of: Fingerprint,
-    ) -> bool;
-    /// Inserts a fingerprint into a block; false if no slot is free.
-    fn put(
-        select: impl Planes,
-        params: &PairParams,
-        block: &mut CacheLine,
-        of: Fingerprint,
-    ) -> bool;
-    /// Removes a fingerprint from a block; false if it is not there.
-    fn take(
-        select: impl Planes,
-        params: &PairParams,
-        block: &mut CacheLine,
-        of: Fingerprint,
-    ) -> bool;
-    fn contains_batch(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &[CacheLine],
-        hashes: &[u64],
-        found: &mut [u64],
-    );
-    fn insert_batch(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hashes: &[u64],
-    ) -> usize;
-    fn remove_batch(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hashes: &[u64],
-        removed: &mut [u64],
-    ) -> u64;
 }
 
 /// Returns the bytes of a block.
