@@ -166,14 +166,14 @@ impl FuseParams {
     /// Returns the shard of a hash, its highest bits.
     #[inline(always)]
     pub(crate) fn shard(&self, g: u64) -> u64 {
-        g >> 1 >> (63 - self.log_shards)
+        (g >> 1) >> (63 - self.log_shards)
     }
 
     /// Returns the slot of its shard in which a key starts; monotone in the bits after those of the
     /// shard.
     #[inline(always)]
     fn start(&self, g: u64) -> u64 {
-        ((g << self.log_shards >> 32) * self.starts) >> 32
+        (((g << self.log_shards) >> 32) * self.starts) >> 32
     }
 
     /// Returns the slots of a hash in its shard.
@@ -196,7 +196,7 @@ impl FuseParams {
                 first + 2 * segment + (e >> 32 & in_segment),
                 first + 3 * segment + (e >> 48 & in_segment),
             ],
-            fingerprint: (g ^ e >> 32) as u32,
+            fingerprint: (g ^ (e >> 32)) as u32,
         }
     }
 }
@@ -410,21 +410,18 @@ impl<'a> Fuse<'a> {
         self.bytes.len() < PREFETCH_FROM * CacheLine::BYTES
     }
 
-    /// Returns true if slots are whole bytes, which are read without shifts.
-    pub(super) fn has_whole_bytes(self) -> bool {
-        matches!((self.params.bits, self.params.wide), (8 | 16, 0))
-    }
-
-    /// Returns true if the filter has keys, and fewer than 2^32 slots.
-    pub(super) fn has_short_positions(self) -> bool {
+    /// Returns true if vectors can be used for batches and are faster: the filter has keys, fewer than
+    /// 2^32 slots and fits a cache, and its slots are not whole bytes, which are read without shifts.
+    pub(super) fn pays_for_vectors(self) -> bool {
+        let whole_bytes = matches!((self.params.bits, self.params.wide), (8 | 16, 0));
         let slots = self.params.shards * self.params.stride;
-        (1..1 << 32).contains(&slots)
+        self.is_small() && !whole_bytes && (1..1 << 32).contains(&slots)
     }
 
     /// Prefetches the slot of any number of bits that begins in a byte: the word at that byte may be
     /// in two cache lines.
     #[inline(always)]
-    pub(super) fn prefetch_bits(self, byte: usize) {
+    fn prefetch_bits(self, byte: usize) {
         prefetch(self.bytes, byte);
         prefetch(self.bytes, byte + 7);
     }

@@ -232,7 +232,7 @@ fn modified_files_with_valid_checksums_are_safe() {
                 continue;
             }
             let mut modified = file.clone();
-            modified.resize(4096 + length as usize, 0x5a);
+            modified.resize(4096 + length, 0x5a);
             let fields = [(24, length), (64, slots), (96, bits), (104, log), (112, shards)];
             for (at, word) in fields.into_iter().chain([(120, segments), (128, wide)]) {
                 modified[at..at + 8].copy_from_slice(&word.to_le_bytes());

@@ -32,7 +32,7 @@ impl<'a> Naive<'a> {
 
     /// The word of a shard after all slots; 0 after the end of the file.
     fn multiplier(&self, shard: u64) -> u64 {
-        let slots = self.bit_of(self.shards * self.segments << self.log_segment);
+        let slots = self.bit_of((self.shards * self.segments) << self.log_segment);
         word(self.file, self.data_at + 8 * (slots.div_ceil(64) + shard))
     }
 

@@ -1,11 +1,12 @@
 //! Binary fuse filters with AVX2: the positions of the slots of four keys at a time.
 //!
-//! Slots are loaded one by one, because gathers are slower than loads on many processors. Results are
-//! those of [`Fuse`], which the tests check.
+//! Slots are loaded one by one, because gathers are slower than loads on many processors. There is no
+//! prefetching: 32 prefetches in a row are slower than the portable code, which computes in between.
+//! Results are those of [`Fuse`], which the tests check.
 
 use core::arch::x86_64::*;
 
-use super::super::batch::{GROUP, batch, in_groups, join, test_each};
+use super::super::batch::{GROUP, in_groups, test_each};
 use super::super::fuse::{Fuse, WAYS, fuse_hash};
 
 /// Keys whose positions are computed together.
@@ -23,10 +24,10 @@ struct PreparedKeys {
     masks: [u64; GROUP],
 }
 
-/// Same as [`Fuse::batch`], for filters with [`Fuse::has_short_positions`].
+/// Same as [`Fuse::batch`], for filters with [`Fuse::pays_for_vectors`].
 #[target_feature(enable = "avx2,bmi2")]
 pub(in super::super) fn contains_batch(fuse: Fuse<'_>, hashes: &[u64], found: &mut [u64]) {
-    assert!(fuse.has_short_positions(), "slots of 32 bits");
+    assert!(fuse.pays_for_vectors(), "slots of 32 bits");
     // A slot and the bits before it in its first byte.
     if fuse.params.bits + 1 + 7 <= u32::BITS {
         contains_batch_with(fuse, hashes, found, test::<u32>);
@@ -43,24 +44,11 @@ fn contains_batch_with(
     found: &mut [u64],
     test: impl Fn(Fuse<'_>, &PreparedKeys) -> u8,
 ) {
-    if fuse.is_small() {
-        let mut prepared = PreparedKeys::default();
-        in_groups(hashes, found, |group| {
-            prepare(fuse, group, &mut prepared);
-            test(fuse, &prepared)
-        });
-    } else {
-        let prepare = |(): &(), group: &[u64; GROUP], prepared: &mut PreparedKeys| {
-            prepare(fuse, group, prepared);
-            for &byte in prepared.bytes.as_flattened() {
-                fuse.prefetch_bits(byte as usize);
-            }
-        };
-        let process = |(): &mut (), prepared: &PreparedKeys, results: &mut u8| {
-            *results = test(fuse, prepared);
-        };
-        batch((), hashes, found, prepare, process, join);
-    }
+    let mut prepared = PreparedKeys::default();
+    in_groups(hashes, found, |group| {
+        prepare(fuse, group, &mut prepared);
+        test(fuse, &prepared)
+    });
 }
 
 /// Computes the positions of the slots of a group of keys.

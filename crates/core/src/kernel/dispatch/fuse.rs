@@ -10,11 +10,9 @@ impl KernelHandle {
     /// Looks up many hashes. `found` has one word for 64 hashes.
     pub(crate) fn fuse_batch(self, fuse: Fuse<'_>, hashes: &[u64], found: &mut [u64]) {
         match self.kernel() {
-            // Portable code is as fast for slots of whole bytes.
-            _ if fuse.has_whole_bytes() => fuse.batch(hashes, found),
             // SAFETY: the machine has the instructions; those with AVX-512 have AVX2.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 | Kernel::Avx512 if fuse.has_short_positions() => unsafe {
+            Kernel::Avx2 | Kernel::Avx512 if fuse.pays_for_vectors() => unsafe {
                 avx2::fuse::contains_batch(fuse, hashes, found);
             },
             _ => fuse.batch(hashes, found),

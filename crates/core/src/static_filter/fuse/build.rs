@@ -110,7 +110,7 @@ impl SlotPlan {
     fn params(&self, shards: u64, most: u64, round: u64) -> Result<FuseParams> {
         let size = |&(from, _): &(u64, u64)| from <= most;
         let log_segment = SIZES.iter().rposition(size).unwrap_or(0);
-        let starts = (most * SIZES[log_segment].1 / 1000 >> log_segment).max(1);
+        let starts = ((most * SIZES[log_segment].1 / 1000) >> log_segment).max(1);
         let starts = starts + round * starts.div_ceil(16);
         let segments = starts + WAYS - 1;
         // Keys that start in the last segments are not wide, because their slots are not all wide.
