@@ -9,8 +9,8 @@
 //!   better odds than chance: for n distinct lines the probability of any wrong result is at most
 //!   n² / 2¹²⁹ (10¹⁰ lines: 1.5·10⁻¹⁹).
 //!
-//! Cost on 64-byte lines, one core: hash about 4 ns; fingerprint about 44 ns, or 18 to 25 ns if eight
-//! are computed together in vector registers. Keyed BLAKE3 took 54 ns (123 ns at 67 bytes, where it
+//! Cost on 64-byte lines, one core: hash about 4 ns; fingerprint about 44 ns, or 18 ns if eight are
+//! computed together in vector registers. Keyed BLAKE3 took 54 ns (123 ns at 67 bytes, where it
 //! needs a second block). Only lines that a filter cannot rule out are fingerprinted.
 //!
 //! Source: Aumasson & Bernstein, "SipHash: a fast short-input PRF" (2012), the 128-bit form of
