@@ -1,7 +1,9 @@
 //! The estimates of `plan COMMAND INPUTS` for inputs of many shapes, compared with the jobs.
 //!
-//! `cargo test -p petal-cli --test commands plan_shapes -- --nocapture` prints a row for each shape;
-//! with `--ignored` the inputs are large enough for samples.
+//! `cargo test -p petal-cli --test commands plan_shapes -- --nocapture` prints a row for each shape.
+//! The bounds of samples are tested in `petal-lines`, on many more inputs.
+
+#![expect(clippy::print_stdout, reason = "the table is for people")]
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -270,13 +272,4 @@ fn check(table: &str, checks: &Checks) {
 fn estimates_of_full_scans() {
     let (table, checks) = run(60_000, 1, "always", "8M");
     check(&table, &checks);
-}
-
-#[test]
-#[ignore = "ten minutes"]
-fn estimates_of_large_inputs() {
-    for (seed, scan) in [(1, "never"), (2, "never"), (3, "always")] {
-        let (table, checks) = run(9_000_000, seed, scan, "64M");
-        check(&table, &checks);
-    }
 }

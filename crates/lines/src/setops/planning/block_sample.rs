@@ -29,7 +29,7 @@ use std::ops::ControlFlow;
 
 use super::block_reader::{BlockReader, SampledLine};
 use super::hash_sample::mixed_bits;
-use super::interval::Interval;
+use super::interval::{Interval, NONE_OBSERVED};
 use super::job_counts::{InputCounts, JobCounts};
 use super::sample::scattered;
 use crate::error::Result;
@@ -184,7 +184,9 @@ impl BlockSample {
         let counts = self.block_counts();
         let of_sample = Interval::of_count(counts.distinct_lines, weight);
         let total = Interval::of_sum(&counts.distinct, self.shrink());
-        let total = total.scaled(weight / self.share);
+        // A few lines may have hashes that are not kept.
+        let not_kept = if self.depth == 0 { 0.0 } else { NONE_OBSERVED * weight };
+        let total = total.scaled(weight / self.share) + Interval::new(0.0, 0.0, not_kept);
         if self.is_complete() {
             let none = Interval::default();
             return (InputCounts { bytes, lines, distinct: of_sample }, [total, none]);
@@ -194,6 +196,7 @@ impl BlockSample {
         let repeats = Interval::of_pairs(all_pairs / 2.0, &[&counts.pairs], largest)
             .scaled(2.0 * weight / self.share.powi(2));
         let upper = Interval::of_sum(&counts.upper, self.shrink()).scaled(weight);
+        let upper = upper + Interval::new(0.0, 0.0, not_kept);
         let by_squares = |total: f64, repeats: f64| total * total / (total + repeats).max(1.0);
         let [rare, rare_pairs] = counts.rare.map(|count| count * weight);
         let rare = by_squares(rare / self.share, rare_pairs / self.share.powi(2));
@@ -235,8 +238,9 @@ struct BlockCounts {
     rare: [f64; 2],
 }
 
+/// Returns the largest value; at least 1, because hashes that are not kept may be in a block.
 fn largest(values: &[f64]) -> f64 {
-    values.iter().copied().fold(0.0, f64::max)
+    values.iter().copied().fold(1.0, f64::max)
 }
 
 /// Keys of at most this number.

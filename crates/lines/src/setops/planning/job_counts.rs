@@ -53,11 +53,11 @@ impl JobCounts {
             })
         };
         let rows = others.iter().zip(&shared).map(rows).collect();
-        Self { first, others, shared, rows, result }.as_in_job(op)
+        Self { first, others, shared, rows, result }.with_joined_sides(op)
     }
 
     /// Joins the sides of a symmetric difference.
-    fn as_in_job(self, op: SetOp) -> Self {
+    fn with_joined_sides(self, op: SetOp) -> Self {
         match (op, &self.others[..], &self.shared[..]) {
             (SetOp::SymDiff, [second], [shared]) => {
                 let first = InputCounts {
