@@ -8,7 +8,7 @@ use crate::store::CacheLine;
 
 /// Minimum number of cache lines (8 MiB) of a filter for which prefetching pays.
 pub(super) const PREFETCH_FROM: usize = (8 << 20) / CacheLine::BYTES;
-/// The same (512 KiB) for kernels whose keys take so many instructions that few are in flight.
+/// The same (512 KiB) for kernels with more instructions per key, which have fewer keys in flight.
 pub(super) const PREFETCH_EARLY_FROM: usize = (512 << 10) / CacheLine::BYTES;
 /// Hashes that are prepared together: the number in the widest vector.
 pub(super) const GROUP: usize = 8;
