@@ -24,7 +24,7 @@ use crate::store::{CacheLine, lines_as_bytes};
 pub(crate) const WAYS: u64 = 4;
 /// The largest number of bits of all slots. One more must fit into a half word.
 pub(crate) const MAX_BITS: u64 = 31;
-/// The largest logarithm of the slots of a segment: a slot's place in it takes so many bits.
+/// The largest logarithm of the slots of a segment: the number of bits of a slot's place in it.
 const MAX_LOG_SEGMENT: u64 = 16;
 /// The largest number of slots, so that no position overflows.
 const MAX_SLOTS: u64 = 1 << 50;
