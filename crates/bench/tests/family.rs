@@ -9,8 +9,7 @@ use petal_bench::figures::write;
 
 const FIXTURE: &str = include_str!("fixtures/invented-family.csv");
 const FILTERS: &str = include_str!("fixtures/invented-filters.csv");
-const MARKERS: [&str; 7] =
-    ["space", "speed", "rivals", "source", "deletion", "deletion rivals", "deletion source"];
+const MARKERS: [&str; 4] = ["space", "speed", "rivals", "source"];
 const PLOT: &str = "docs/performance/plots/family-space.svg";
 
 fn markers(names: &[&str]) -> String {
@@ -95,8 +94,8 @@ fn ahead_is_decided_by_paired_ratios() {
          |  | fill, absent, present | space, present key by key |"
     );
     assert_eq!(
-        line(&page, "| qfilter | petal quotient copies | 10⁶ |"),
-        "| qfilter | petal quotient copies | 10⁶ | 0.50 | 0.50 | 1.25 |  | 0.50 | space, fill, delete | absent |"
+        line(&page, "| qfilter | petal vector quotient | 10⁶ |"),
+        "| qfilter | petal vector quotient | 10⁶ | 0.50 | 0.50 | 1.25 |  | 0.50 | space, fill, delete | absent |"
     );
     assert_eq!(
         line(&page, "| xorf fuse | petal static | 10⁶ |"),
@@ -126,22 +125,6 @@ fn both_pages_are_updated_from_the_newest_rows() {
     let svg = fs::read_to_string(root.join(PLOT)).unwrap();
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("petal bloom"));
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-    assert_eq!(write(&root, None).unwrap().changed, Vec::<PathBuf>::new());
-}
-
-#[test]
-fn rows_of_deletion_have_tables_of_their_own_on_the_same_page() {
-    let root = root("family-deletion");
-    fs::write(root.join("results/machine/2000-01-02.csv"), FILTERS).unwrap();
-    let rows = FIXTURE.replace("\nfamily,", "\ndeletion,").replace(",0.01,9.6,", ",0.01,7.7,");
-    fs::write(root.join("results/machine/2000-01-04-deletion.csv"), rows).unwrap();
-    write(&root, None).unwrap();
-    let page = fs::read_to_string(root.join("docs/performance/filters.md")).unwrap();
-    let (family, deletion) = page.split_once("<!-- figures: deletion -->").unwrap();
-    assert!(family.contains("| petal quotient copies | batch | 9.60 | 20.0 |"), "{family}");
-    assert!(deletion.contains("| petal quotient copies | batch | 7.70 | 20.0 |"), "{deletion}");
-    assert!(deletion.contains("| qfilter | petal quotient copies | 10⁶ | 0.40 |"), "{deletion}");
-    assert!(deletion.contains("Rows: `results/machine/2000-01-04-deletion.csv`"), "{deletion}");
     assert_eq!(write(&root, None).unwrap().changed, Vec::<PathBuf>::new());
 }
 
