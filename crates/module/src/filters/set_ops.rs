@@ -1,7 +1,7 @@
 //! Removal, counts, unions and comparisons of filters in petal's layout.
 
 use petal::math::Overlap;
-use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, Membership as _};
+use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter};
 
 use super::{StoredFilter, hashes};
 use crate::error::FilterError;

@@ -85,6 +85,19 @@ fn model(minimum: usize, run: impl Fn() + Send + Sync + 'static) {
 }
 
 #[test]
+fn loom_a_fingerprint_is_new_to_one_of_two_inserts() {
+    let one = hash(2, 0, 1, 0);
+    model(10, move || {
+        let table = TestTable::new(2, &[], &[]);
+        let other = Arc::clone(&table);
+        let thread = thread::spawn(move || other.shared().insert(one, true));
+        let results = [table.shared().insert(one, true), thread.join().unwrap()];
+        assert!(results.contains(&Inserted::New) && results.contains(&Inserted::Present));
+        assert_eq!(table.stripes.keys(), 1);
+    });
+}
+
+#[test]
 fn loom_a_fingerprint_is_new_to_one_of_two_inserts_and_removed_by_one() {
     let one = hash(2, 0, 1, 0);
     model(100, move || {
@@ -124,18 +137,45 @@ fn loom_a_fingerprint_is_found_while_others_change() {
     });
 }
 
+/// Queries a fingerprint while another one is inserted.
+fn find_while_inserting(
+    (blocks, seconds, contents): (u64, Vec<u64>, Vec<u64>),
+    key: u64,
+    inserted: u64,
+) {
+    model(100, move || {
+        let table = TestTable::new(blocks, &seconds, &contents);
+        let other = Arc::clone(&table);
+        let thread = thread::spawn(move || assert!(other.shared().contains(key)));
+        assert_eq!(table.shared().insert(inserted, false), Inserted::New);
+        thread.join().unwrap();
+        assert!([key, inserted].iter().all(|&hash| table.shared().contains(hash)));
+        assert_eq!(table.stripes.keys(), 1);
+    });
+}
+
+/// A tag before that of the key moves it, in two words of the header. A query with only one of these
+/// words would not find it.
+#[test]
+fn loom_a_fingerprint_is_found_while_its_block_changes() {
+    let inserted = hash(3, 0, 1, 0);
+    let (in_first, in_second) = (hash(3, 0, 2, 12), hash(3, 2, 0, 12));
+    find_while_inserting((3, vec![], vec![in_first]), in_first, inserted);
+    find_while_inserting((3, vec![in_second], vec![]), in_second, inserted);
+}
+
 /// A full block gives a fingerprint to its first block while that is queried. A query that read the
 /// first block before the move, and the second one after it, would not find it.
 #[test]
 fn loom_a_fingerprint_is_found_while_it_moves() {
     let (moved, rest) = (hash(3, 2, 0, 0), hash(3, 0, 1, 0));
-    let contents = [rest; 47];
-    model(100, move || {
-        let table = TestTable::new(3, &[moved], &contents);
-        let other = Arc::clone(&table);
-        let thread = thread::spawn(move || assert!(other.shared().contains(moved)));
-        assert_eq!(table.shared().insert(rest, false), Inserted::New);
-        thread.join().unwrap();
-        assert!(table.shared().contains(moved) && table.stripes.keys() == 1);
-    });
+    find_while_inserting((3, vec![moved], vec![rest; 47]), moved, rest);
+}
+
+/// The same move, while another fingerprint of the third block is queried.
+#[test]
+fn loom_a_fingerprint_is_found_while_another_one_moves_to_its_block() {
+    let (moved, rest, key) = (hash(4, 2, 0, 0), hash(4, 0, 1, 0), hash(4, 2, 3, 8));
+    let contents = [vec![rest; 47], vec![key]].concat();
+    find_while_inserting((4, vec![moved], contents), key, rest);
 }
