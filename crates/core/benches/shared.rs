@@ -16,7 +16,8 @@ use std::thread;
 use std::time::Instant;
 
 use petal::{
-    AtomicBloomFilter, AtomicVectorQuotientFilter, BatchResults, BloomFilter, VectorQuotientFilter,
+    AtomicBloomFilter, AtomicVectorQuotientFilter, BatchResults, BloomFilter, Membership as _,
+    VectorQuotientFilter,
 };
 use petal_testkit::rng::Rng;
 
