@@ -51,7 +51,8 @@ use crate::store::Shared;
 /// * **The results are exact**: those of all inserts, queries and removals are the results that a
 ///   [`VectorQuotientFilter`] returns for some sequential order of them. If several threads
 ///   [insert](Self::insert) a key at once, it is new to one of them, and if several remove a key that
-///   was added once, one of them removes it.
+///   was added once, one of them removes it. An error that no slot is free is not among them: it means
+///   that each block for the key was full when the insert looked at it, while others may have changed.
 /// * **No false negatives**, as long as only keys are removed that were [added](Self::add). Other
 ///   threads may add, remove and move fingerprints meanwhile.
 /// * **Nothing else is ordered**: finding a key does not make other writes of the thread that

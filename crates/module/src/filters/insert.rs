@@ -39,7 +39,10 @@ impl StoredFilter {
             Self::Window(_) | Self::QuotientChain(_) | Self::RedisCuckoo(_) => true,
             Self::Filter(filter) => matches!(
                 **filter,
-                AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) | AnyFilter::Quotient(_)
+                AnyFilter::Counting(_)
+                    | AnyFilter::CountingClassic(_)
+                    | AnyFilter::Quotient(_)
+                    | AnyFilter::VectorQuotient(_)
             ),
             Self::Partial(_) | Self::RedisBloom(_) => false,
         }
@@ -149,6 +152,7 @@ fn insert_into_petal<'k>(
             insert_one(filter, &hashes[at * words..][..words], memory_limit, &mut result)
         });
     }
+    let before = filter.as_dyn().inserted();
     let mut outcome = InsertOutcome::default();
     let inserted = match filter.as_dyn_mut() {
         Ok(filter) => filter.insert_mixed_hashes(&hashes, &mut outcome.new),
@@ -156,7 +160,11 @@ fn insert_into_petal<'k>(
     };
     match inserted {
         Ok(()) => outcome.inserted = count,
-        Err(error) => outcome.error = Some(error.into()),
+        Err(error) => {
+            // Only filters with a slot for each key become full: the keys before are inserted.
+            outcome.inserted = (filter.as_dyn().inserted() - before) as usize;
+            outcome.error = Some(error.into());
+        }
     }
     outcome
 }
@@ -228,6 +236,7 @@ mod tests {
             FilterKind::RedisBloom { growth: None },
             FilterKind::RedisBloom { growth: Some(2) },
             FilterKind::Counting,
+            FilterKind::VectorQuotient,
             window(None, 2),
             window(None, 4),
             window(Some(90), 4),
@@ -236,7 +245,9 @@ mod tests {
         {
             let mut rng = Rng::new(seed);
             let capacity = 1 + rng.below(300) as u64;
-            let spec = FilterSpec { kind, fpr: 1e-9, capacity, seed: [1; 16] };
+            // The lowest rates of the types.
+            let fpr = if kind == FilterKind::VectorQuotient { 1e-6 } else { 1e-9 };
+            let spec = FilterSpec { kind, fpr, capacity, seed: [1; 16] };
             let (mut single, mut batched) =
                 (spec.build(u64::MAX).unwrap(), spec.build(u64::MAX).unwrap());
             let distinct = 1 + rng.below(400) as u64;

@@ -1,7 +1,7 @@
 //! Removal, counts, unions and comparisons of filters in petal's layout.
 
 use petal::math::Overlap;
-use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, Membership as _};
+use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter};
 
 use super::{StoredFilter, hashes};
 use crate::error::FilterError;
@@ -35,6 +35,7 @@ impl StoredFilter {
             AnyFilter::Counting(filter) => &|hash| filter.count_mixed_hash(hash),
             AnyFilter::CountingClassic(filter) => &|hash| filter.count_mixed_hash(hash),
             AnyFilter::Quotient(filter) => &|hash| filter.count_mixed_hash(hash),
+            AnyFilter::VectorQuotient(filter) => &|hash| filter.count_mixed_hash(hash),
             _ => return Err(FilterError::Unsupported),
         };
         Ok(hashes.into_iter().map(count).collect())
@@ -52,16 +53,20 @@ impl StoredFilter {
             target.check_compatible(other)?;
             sources.push(other);
         }
-        let AnyFilter::Quotient(table) = &**target else {
-            // A union of compatible Bloom filters does not grow.
-            return Ok(sources.into_iter().try_for_each(|source| target.union(source))?);
-        };
-        // A quotient filter is rebuilt, and may have to double until all keys fit.
-        let keys = sources.iter().map(|source| source.as_dyn().inserted());
-        let keys = keys.fold(table.len(), u64::saturating_add);
-        let (mut capacity, mut bytes) = (table.layout().capacity(), table.memory_usage());
-        while table.is_growing() && capacity < keys {
-            (capacity, bytes) = (capacity.saturating_mul(2), bytes.saturating_mul(2));
+        let mut bytes = target.as_dyn().memory_usage();
+        match &**target {
+            // A quotient filter is rebuilt, and may have to double until all keys fit.
+            AnyFilter::Quotient(table) => {
+                let keys = sources.iter().map(|source| source.as_dyn().inserted());
+                let keys = keys.fold(table.len(), u64::saturating_add);
+                let mut capacity = table.layout().capacity();
+                while table.is_growing() && capacity < keys {
+                    (capacity, bytes) = (capacity.saturating_mul(2), bytes.saturating_mul(2));
+                }
+            }
+            AnyFilter::VectorQuotient(_) => {}
+            // A union of compatible Bloom filters neither grows nor becomes full.
+            _ => return Ok(sources.into_iter().try_for_each(|source| target.union(source))?),
         }
         if bytes > memory_limit {
             return Err(FilterError::MemoryLimit);
@@ -156,6 +161,7 @@ mod tests {
             (FilterKind::Bloom { growth: None }, false),
             (FilterKind::Bloom { growth: Some(Growth::by(2)) }, false),
             (FilterKind::Counting, true),
+            (FilterKind::VectorQuotient, true),
             (window(None), true),
             (window(Some(90)), true),
         ] {
@@ -204,14 +210,16 @@ mod tests {
     }
 
     #[test]
-    fn only_counting_filters_support_removal() {
-        let mut counting = filter(FilterKind::Counting, 1);
-        counting.insert_all(KEYS.into_iter(), ANY);
+    fn only_filters_with_copies_support_removal() {
         let mut removed = BatchResults::new();
         let keys: [&[u8]; 3] = [b"a", b"a", b"x"];
-        assert_eq!(counting.remove_all(keys.into_iter(), &mut removed), Ok(()));
-        assert_eq!(removed.iter().collect::<Vec<_>>(), [0]);
-        assert_eq!(counting.counts(KEYS.into_iter()), Ok(vec![0, 1, 1]));
+        for kind in [FilterKind::Counting, FilterKind::VectorQuotient] {
+            let mut stored = filter(kind, 1);
+            stored.insert_all(KEYS.into_iter(), ANY);
+            assert_eq!(stored.remove_all(keys.into_iter(), &mut removed), Ok(()));
+            assert_eq!(removed.iter().collect::<Vec<_>>(), [0], "{kind:?}");
+            assert_eq!(stored.counts(KEYS.into_iter()), Ok(vec![0, 1, 1]), "{kind:?}");
+        }
         let window = FilterKind::Window { milliseconds: None, generations: 3 };
         for kind in [
             FilterKind::Bloom { growth: None },
@@ -244,6 +252,19 @@ mod tests {
         assert_eq!(data(&left), before);
         assert_eq!(left.union(&[&fits], ANY), Ok(()));
         assert_eq!(left.info().items, 600);
+        // One that fits leaves no trace if a later one does not.
+        let spec =
+            |seed| FilterSpec { kind: FilterKind::VectorQuotient, fpr: 0.01, capacity: 100, seed };
+        let mut of = [(); 3].map(|()| spec([1; 16]).build(ANY).unwrap());
+        for (stored, keys) in of.iter_mut().zip([0..30, 30..60, 60..300]) {
+            keys.for_each(|key: u32| _ = stored.insert(&key.to_le_bytes(), ANY));
+        }
+        let [mut left, fits, many] = of;
+        let before = data(&left);
+        assert_eq!(left.union(&[&fits, &many], ANY), Err(FilterError::Full));
+        assert_eq!(left.union(&[&fits], 100), Err(FilterError::MemoryLimit));
+        assert_eq!(data(&left), before);
+        assert_eq!((left.union(&[&fits], ANY), left.info().items), (Ok(()), 60));
         assert!(left.union(&[&filter(FilterKind::Counting, 1)], ANY).is_err());
     }
 
@@ -259,6 +280,22 @@ mod tests {
         let mut again = quotient(0..500);
         assert_eq!(again.insert_all(keys.take(outcome.inserted), ANY).error, None);
         assert_eq!(data(&again), data(&table));
+    }
+
+    /// Copies of a key fit into two blocks only, also in a filter that is nearly empty.
+    #[test]
+    fn too_many_copies_insert_a_part_of_a_batch() {
+        let mut stored = filter(FilterKind::VectorQuotient, 1);
+        stored.insert(b"b", ANY).unwrap();
+        let copies = |count| std::iter::repeat_n(&b"a"[..], count);
+        let outcome = stored.insert_all(copies(900), ANY);
+        assert_eq!(outcome.error, Some(FilterError::Full));
+        assert!((24..=128).contains(&outcome.inserted) && outcome.new.count_ones() == 1);
+        assert_eq!(stored.info().items, 1 + outcome.inserted as u64);
+        let mut again = filter(FilterKind::VectorQuotient, 1);
+        again.insert(b"b", ANY).unwrap();
+        assert_eq!(again.insert_all(copies(outcome.inserted), ANY).error, None);
+        assert_eq!(data(&again), data(&stored));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use petal::{
     AnyFilter, BlockedLayout, BloomFilter, CountingBloomFilter, HashSpec, ScalableBloomFilter,
-    WindowedBloomFilter,
+    VectorQuotientFilter, VectorQuotientLayout, WindowedBloomFilter,
 };
 
 use super::StoredFilter;
@@ -49,6 +49,8 @@ pub(crate) enum FilterKind {
     RedisBloom { growth: Option<u64> },
     /// petal's counting Bloom filter.
     Counting,
+    /// petal's vector quotient filter.
+    VectorQuotient,
     /// petal's windowed Bloom filter: of the last milliseconds, or of the last keys.
     Window { milliseconds: Option<u64>, generations: u32 },
     /// petal's `CF.*` filter. An expansion of 0 means fixed size; `CF.INFO` reports the other
@@ -105,6 +107,9 @@ impl FilterSpec {
             FilterKind::Bloom { growth: Some(growth) } => {
                 (self.fpr * growth.first_layer_share(), 1)
             }
+            FilterKind::VectorQuotient => {
+                return Ok(VectorQuotientLayout::for_fpr(self.capacity, self.fpr)?.size_bytes());
+            }
             FilterKind::Counting => (self.fpr, COUNTER_BITS),
             FilterKind::Bloom { growth: None }
             | FilterKind::Saturating
@@ -155,6 +160,10 @@ impl FilterSpec {
             FilterKind::Counting => {
                 let builder = CountingBloomFilter::builder().capacity(capacity).fpr(fpr);
                 AnyFilter::Counting(builder.width(COUNTER_BITS as u32).hash(hash).build()?)
+            }
+            FilterKind::VectorQuotient => {
+                let builder = VectorQuotientFilter::builder().capacity(capacity).fpr(fpr);
+                AnyFilter::VectorQuotient(builder.hash(hash).build()?)
             }
             FilterKind::Window { milliseconds, generations } => {
                 let mut builder = WindowedBloomFilter::builder().capacity(capacity).fpr(fpr);

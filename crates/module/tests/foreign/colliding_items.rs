@@ -34,6 +34,7 @@ fn colliding_items_are_distinct_in_every_new_filter() {
         ("CF.RESERVE reserved 2000", "CF.INSERTNX reserved ITEMS", 1),
         ("PETAL.RESERVE bloom 0.001 2000", "PETAL.SEEN bloom", 0),
         ("PETAL.RESERVE counts 0.001 2000 TYPE counting", "PETAL.SEEN counts", 0),
+        ("PETAL.RESERVE slots 0.001 2000 TYPE vector-quotient", "PETAL.SEEN slots", 0),
         ("PETAL.RESERVE removes 0.001 2000 TYPE cuckoo", "CF.INSERTNX removes ITEMS", 1),
         ("PETAL.RESERVE last 0.001 2000 LAST", "PETAL.SEEN last", 0),
         ("PETAL.RESERVE hour 0.001 2000 WINDOW 1h", "PETAL.SEEN hour", 0),

@@ -203,6 +203,7 @@ fn cleared_filter_equals_a_new_one() {
             format!("PETAL.RESERVE {name}:fixed 0.01 1000 NONSCALING {SEED}"),
             format!("PETAL.RESERVE {name}:grows 0.01 100 {SEED}"),
             format!("PETAL.RESERVE {name}:counts 0.01 1000 TYPE counting {SEED}"),
+            format!("PETAL.RESERVE {name}:slots 0.01 1000 TYPE vector-quotient {SEED}"),
             format!("PETAL.RESERVE {name}:last 0.01 100 LAST {SEED}"),
             format!("PETAL.RESERVE {name}:cf 0.01 100 TYPE cuckoo {SEED}"),
         ]

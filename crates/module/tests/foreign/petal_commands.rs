@@ -29,6 +29,7 @@ fn seen_replies_whether_items_were_present() {
         ("fixed", "0.001 1000 NONSCALING"),
         ("grows", "0.001 100"),
         ("counts", "0.001 1000 TYPE counting"),
+        ("slots", "0.001 1000 TYPE vector-quotient"),
         ("last", "0.001 1000 LAST"),
         ("hour", "0.001 1000 WINDOW 1h"),
     ] {
@@ -76,6 +77,15 @@ fn full_filter_replies_for_inserted_items() {
     assert_eq!(reply.items()[4].error(), "ERR non scaling filter is full");
     assert_same(&master, &replica);
     assert_eq!(replica.call("BF.MEXISTS full a b c d").ints(), [1, 1, 1, 0]);
+    // All copies of an item must fit into two blocks; those before the one that does not are replicated.
+    master.call("PETAL.RESERVE copies 0.0001 1000 TYPE vector-quotient").ok();
+    let args = ["PETAL.SEEN", "copies"].into_iter().chain(std::iter::repeat_n("a", 300));
+    let reply = master.call_args(&args.map(str::to_owned).collect::<Vec<_>>());
+    let inserted = reply.items().len() - 1;
+    assert!((48..=128).contains(&inserted));
+    assert_eq!(reply.items()[inserted].error(), "ERR non scaling filter is full");
+    assert_same(&master, &replica);
+    assert_eq!(replica.call("PETAL.COUNT copies a").ints(), [inserted as i64]);
 }
 
 #[test]
@@ -106,8 +116,9 @@ fn replica_expires_items_with_its_master() {
     master.call("PETAL.RESERVE time 0.01 200 WINDOW 200ms").ok();
     master.call("PETAL.RESERVE last 0.01 20 LAST GENERATIONS 3").ok();
     master.call("PETAL.RESERVE counts 0.01 200 TYPE counting").ok();
+    master.call("PETAL.RESERVE slots 0.01 2000 TYPE vector-quotient").ok();
     for turn in 0..60 {
-        for key in ["time", "last", "counts"] {
+        for key in ["time", "last", "counts", "slots"] {
             // The same items again: none is new, but the filters change.
             let items = format!("i{} i{} again", turn % 7, turn);
             master.call(&format!("PETAL.SEEN {key} {items}"));
@@ -166,16 +177,20 @@ fn seenat_never_moves_the_clock_back() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
-fn counting_filters_delete_and_count() {
+fn filters_with_copies_delete_and_count() {
     let (master, replica) = pair();
-    master.call("PETAL.RESERVE c 0.0001 1000 TYPE counting").ok();
-    master.call("BF.MADD c a a a b");
-    assert_eq!(master.call("PETAL.COUNT c a b c").ints(), [3, 1, 0]);
-    assert_eq!(master.call("PETAL.DEL c a b c b").ints(), [1, 1, 0, 0]);
-    assert_eq!(master.call("PETAL.COUNT c a b").ints(), [2, 0]);
-    assert_eq!(master.call("BF.ADD c a").int(), 0);
-    assert_same(&master, &replica);
-    assert_eq!(replica.call("PETAL.COUNT c a b").ints(), [3, 0]);
+    for filter_type in ["counting", "vector-quotient"] {
+        let call =
+            |command: &str, items: &str| master.call(&format!("{command} {filter_type} {items}"));
+        call("PETAL.RESERVE", &format!("0.0001 1000 TYPE {filter_type}")).ok();
+        call("BF.MADD", "a a a b");
+        assert_eq!(call("PETAL.COUNT", "a b c").ints(), [3, 1, 0]);
+        assert_eq!(call("PETAL.DEL", "a b c b").ints(), [1, 1, 0, 0]);
+        assert_eq!(call("PETAL.COUNT", "a b").ints(), [2, 0]);
+        assert_eq!(call("BF.ADD", "a").int(), 0);
+        assert_same(&master, &replica);
+        assert_eq!(replica.call(&format!("PETAL.COUNT {filter_type} a b")).ints(), [3, 0]);
+    }
 
     assert_eq!(master.call("PETAL.DEL nothing a b").ints(), [0, 0]);
     assert_eq!(master.call("PETAL.COUNT nothing a b").ints(), [0, 0]);
@@ -206,6 +221,14 @@ fn merged_filters_have_all_items() {
     }
     master.call("PETAL.MERGE x y").ok();
     assert_eq!(master.call("PETAL.COUNT x x y twice").ints(), [1, 1, 2]);
+    for key in ["v", "w"] {
+        let options = format!("0.0001 1000 TYPE vector-quotient {SEED}");
+        master.call(&format!("PETAL.RESERVE {key} {options}")).ok();
+        master.call(&format!("BF.MADD {key} {key} once"));
+    }
+    master.call("PETAL.MERGE v w").ok();
+    assert_eq!(master.call("PETAL.COUNT v v w once").ints(), [1, 1, 1]);
+    assert!(master.call("PETAL.COMPARE v w").error().contains("TYPE counting"));
     assert_same(&master, &replica);
 }
 

@@ -39,6 +39,7 @@ const COMMON: &[Kind] = &[
 /// Filters that only petal has.
 const OWN: &[Kind] = &[
     bloom("pt-counting", Some("PETAL.RESERVE pt-counting 0.01 60000 TYPE counting")),
+    bloom("pt-slots", Some("PETAL.RESERVE pt-slots 0.01 60000 TYPE vector-quotient")),
     bloom("pt-time", Some("PETAL.RESERVE pt-time 0.01 60000 TYPE window WINDOW 7d")),
     Kind {
         holds: 1000,

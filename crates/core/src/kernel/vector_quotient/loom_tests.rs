@@ -1,6 +1,12 @@
 //! Tests the shared table in every interleaving of its threads, with loom: `cargo x loom`.
 //!
 //! The fingerprints have the tag 0, so that an insert changes few words.
+//!
+//! The spawned thread queries while the first one changes blocks, not the other way round: loom knows
+//! only the last access of each word. A change loads a word before it stores it, which would hide that
+//! another thread loaded the word before, and loom would not try to load it later.
+
+use std::sync::atomic::AtomicUsize;
 
 use loom::sync::Arc;
 use loom::thread;
@@ -11,7 +17,7 @@ use super::table::PairTable;
 use crate::kernel::Kernel;
 use crate::kernel::shared::Stripes;
 use crate::store::{AtomicCacheLine, CacheLine};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 
 struct TestTable {
     table: PairTable,
@@ -64,17 +70,37 @@ fn hash(blocks: u64, first: u64, second: u64, nth: usize) -> u64 {
     smallest.by_ref().filter(fits).nth(nth).unwrap()
 }
 
-/// Runs two threads in every interleaving with at most three preemptions.
-fn model(run: impl Fn() + Send + Sync + 'static) {
+/// Runs two threads in every interleaving with at most three preemptions: at least `minimum` ones.
+fn model(minimum: usize, run: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(3));
-    builder.check(run);
+    let count = std::sync::Arc::new(AtomicUsize::new(0));
+    let counter = std::sync::Arc::clone(&count);
+    builder.check(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        run();
+    });
+    let count = count.load(Ordering::Relaxed);
+    assert!(count >= minimum, "loom tried {count} interleavings");
+}
+
+#[test]
+fn loom_a_fingerprint_is_new_to_one_of_two_inserts() {
+    let one = hash(2, 0, 1, 0);
+    model(10, move || {
+        let table = TestTable::new(2, &[], &[]);
+        let other = Arc::clone(&table);
+        let thread = thread::spawn(move || other.shared().insert(one, true));
+        let results = [table.shared().insert(one, true), thread.join().unwrap()];
+        assert!(results.contains(&Inserted::New) && results.contains(&Inserted::Present));
+        assert_eq!(table.stripes.keys(), 1);
+    });
 }
 
 #[test]
 fn loom_a_fingerprint_is_new_to_one_of_two_inserts_and_removed_by_one() {
     let one = hash(2, 0, 1, 0);
-    model(move || {
+    model(100, move || {
         let table = TestTable::new(2, &[], &[]);
         let other = Arc::clone(&table);
         let run = move |table: &TestTable| {
@@ -97,18 +123,45 @@ fn loom_a_fingerprint_is_new_to_one_of_two_inserts_and_removed_by_one() {
 #[test]
 fn loom_a_fingerprint_is_found_while_others_change() {
     let (one, two) = (hash(2, 0, 1, 0), hash(2, 0, 1, 1));
-    model(move || {
+    model(100, move || {
         let table = TestTable::new(2, &[], &[two]);
         let other = Arc::clone(&table);
         let thread = thread::spawn(move || {
-            assert_eq!(other.shared().insert(one, false), Inserted::New);
+            assert!(other.shared().contains(two));
+            let found = other.shared().contains(one);
+            assert!(!found || other.shared().contains(one), "it stays");
         });
-        assert!(table.shared().contains(two));
-        let found = table.shared().contains(one);
-        assert!(!found || table.shared().contains(one), "it stays");
+        assert_eq!(table.shared().insert(one, false), Inserted::New);
         thread.join().unwrap();
         assert!(table.shared().contains(one) && table.stripes.keys() == 1);
     });
+}
+
+/// Queries a fingerprint while another one is inserted.
+fn find_while_inserting(
+    (blocks, seconds, contents): (u64, Vec<u64>, Vec<u64>),
+    key: u64,
+    inserted: u64,
+) {
+    model(100, move || {
+        let table = TestTable::new(blocks, &seconds, &contents);
+        let other = Arc::clone(&table);
+        let thread = thread::spawn(move || assert!(other.shared().contains(key)));
+        assert_eq!(table.shared().insert(inserted, false), Inserted::New);
+        thread.join().unwrap();
+        assert!([key, inserted].iter().all(|&hash| table.shared().contains(hash)));
+        assert_eq!(table.stripes.keys(), 1);
+    });
+}
+
+/// A tag before that of the key moves it, in two words of the header. A query with only one of these
+/// words would not find it.
+#[test]
+fn loom_a_fingerprint_is_found_while_its_block_changes() {
+    let inserted = hash(3, 0, 1, 0);
+    let (in_first, in_second) = (hash(3, 0, 2, 12), hash(3, 2, 0, 12));
+    find_while_inserting((3, vec![], vec![in_first]), in_first, inserted);
+    find_while_inserting((3, vec![in_second], vec![]), in_second, inserted);
 }
 
 /// A full block gives a fingerprint to its first block while that is queried. A query that read the
@@ -116,15 +169,13 @@ fn loom_a_fingerprint_is_found_while_others_change() {
 #[test]
 fn loom_a_fingerprint_is_found_while_it_moves() {
     let (moved, rest) = (hash(3, 2, 0, 0), hash(3, 0, 1, 0));
-    let contents = [rest; 47];
-    model(move || {
-        let table = TestTable::new(3, &[moved], &contents);
-        let other = Arc::clone(&table);
-        let thread = thread::spawn(move || {
-            assert_eq!(other.shared().insert(rest, false), Inserted::New);
-        });
-        assert!(table.shared().contains(moved));
-        thread.join().unwrap();
-        assert!(table.shared().contains(moved) && table.stripes.keys() == 1);
-    });
+    find_while_inserting((3, vec![moved], vec![rest; 47]), moved, rest);
+}
+
+/// The same move, while another fingerprint of the third block is queried.
+#[test]
+fn loom_a_fingerprint_is_found_while_another_one_moves_to_its_block() {
+    let (moved, rest, key) = (hash(4, 2, 0, 0), hash(4, 0, 1, 0), hash(4, 2, 3, 8));
+    let contents = [vec![rest; 47], vec![key]].concat();
+    find_while_inserting((4, vec![moved], contents), key, rest);
 }

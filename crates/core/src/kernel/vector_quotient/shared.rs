@@ -12,15 +12,25 @@
 //!   lock, because the order could be wrong. If all moves fail and one of them for a locked stripe, the
 //!   insert unlocks everything and starts again.
 //!
-//! All operations are linearizable: changes in the order of their locks; a query at a time between its
+//! Operations are linearizable: changes in the order of their locks; a query at a time between its
 //! reads of the numbers, when its copies were the contents of both blocks. So a tag that moves is in
-//! one block or the other for every query.
+//! one block or the other for every query. The exception is an insert that finds no slot: each block
+//! that it could use was full when it looked, but not all at the same time if others remove keys.
 //!
 //! Memory orderings: locking acquires what unlocking released, so the holder sees the blocks as the
-//! last holder left them. The words are loaded and stored relaxed. Between the lock and the stores is a
-//! release fence, between the loads of a query and its second reads an acquire fence: if a load
-//! returns a word of a change, the second read returns its lock or a later value. Source: Boehm 2012,
-//! "Can seqlocks get along with programming language memory models?".
+//! last holder left them. The words are loaded and stored relaxed. What a query relies on:
+//!
+//! * No word is older than the first number: unlocking releases the words before the number, and the
+//!   first read acquires it.
+//! * No word is newer than the second number: after the lock is a release fence and before the second
+//!   read an acquire fence. If a load returns a word that was stored after the one fence, the two
+//!   fences synchronize, and the second read returns the lock or a later value.
+//! * The two numbers are of one time. A move holds both stripes while it stores, and releases that of the
+//!   third block first. If a query has acquired the new number of one, it sees that the other one was
+//!   locked, in its second read at the latest.
+//! * An unlocked number never returns to an earlier value: it grows with every change.
+//!
+//! Source: Boehm 2012, "Can seqlocks get along with programming language memory models?".
 //!
 //! Cost of a query: two cache lines of blocks and two of stripes; of a change one locked instruction
 //! for each stripe.

@@ -1,4 +1,4 @@
-//! `PETAL.DEL` and `PETAL.COUNT`, for counting filters.
+//! `PETAL.DEL` and `PETAL.COUNT`, for counting and vector quotient filters.
 
 use petal::BatchResults;
 
@@ -13,8 +13,10 @@ pub(in crate::commands) struct Del;
 impl Command for Del {
     const SPEC: CommandSpec = CommandSpec {
         name: c"PETAL.DEL",
-        summary: c"Deletes one copy of each item from a counting filter; returns whether each was \
-            (maybe) present. Delete only items that were added: a false positive deletes others",
+        summary:
+            c"Deletes one copy of each item from a filter of TYPE counting or vector-quotient; \
+            returns whether each was (maybe) present. Delete only items that were added: a false \
+            positive deletes others",
         complexity: c"O(items)",
         since: c"0.1.0",
         arity: -3,
@@ -36,8 +38,8 @@ impl Command for Del {
                 let result = stored.remove_all(call.args_from(2), &mut removed);
                 result.map_err(|error| match error {
                     FilterError::Unsupported => ReplyError::Static(
-                        "ERR this filter does not support deletion: reserve one of TYPE counting, \
-                         or use CF.*",
+                        "ERR this filter does not support deletion: reserve one of TYPE counting \
+                         or vector-quotient, or use CF.*",
                     ),
                     error => error.into(),
                 })?;
@@ -62,8 +64,8 @@ impl Command for Count {
     const SPEC: CommandSpec = CommandSpec {
         name: c"PETAL.COUNT",
         summary:
-            c"Returns the number of copies of each item in a counting filter; an upper bound, \
-            up to 8",
+            c"Returns the number of copies of each item in a filter of TYPE counting, up to 8, or \
+            vector-quotient; an upper bound",
         complexity: c"O(items)",
         since: c"0.1.0",
         arity: -3,
@@ -82,7 +84,8 @@ impl Command for Count {
             }
             Some(stored) => stored.counts(call.args_from(2)).map_err(|error| match error {
                 FilterError::Unsupported => ReplyError::Static(
-                    "ERR this filter has no counters: reserve one of TYPE counting",
+                    "ERR this filter has no counters: reserve one of TYPE counting or \
+                     vector-quotient",
                 ),
                 error => error.into(),
             })?,

@@ -177,6 +177,7 @@ mod tests {
             FilterKind::Bloom { growth: None },
             FilterKind::Bloom { growth: Some(Growth::by(2)) },
             FilterKind::Counting,
+            FilterKind::VectorQuotient,
             FilterKind::Window { milliseconds: None, generations: 4 },
             FilterKind::Window { milliseconds: Some(1000), generations: 4 },
             FilterKind::Cuckoo { expansion: 1, bucket_size: 2, iterations: 20 },

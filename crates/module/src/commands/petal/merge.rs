@@ -22,7 +22,8 @@ impl Command for Merge {
         summary:
             c"Stores the union of filters in the destination; creates it if the key is missing. \
             All must have the same error rate, capacity and SEED. Filters of TYPE bloom \
-            NONSCALING and TYPE counting can be merged. After an error nothing is changed",
+            NONSCALING, counting and vector-quotient can be merged. After an error nothing is \
+            changed",
         complexity: c"O(bytes of all sources)",
         since: c"0.1.0",
         arity: -3,
@@ -87,8 +88,8 @@ const NO_UNION: ReplyError = ReplyError::Static(
 fn merge_error(error: FilterError) -> ReplyError {
     match error {
         FilterError::Unsupported => ReplyError::Static(
-            "ERR only filters of TYPE bloom NONSCALING and TYPE counting with the same SEED can be \
-             merged",
+            "ERR only filters of TYPE bloom NONSCALING, counting and vector-quotient with the same \
+             SEED can be merged",
         ),
         FilterError::Full => ReplyError::Static("ERR the filter is too small for all items"),
         FilterError::Other(message) => {
@@ -105,7 +106,7 @@ impl Command for Compare {
         name: c"PETAL.COMPARE",
         summary: c"Estimates the number of items of two filters, of their union and intersection, \
             and the Jaccard index: each with the bounds of a 95 % interval; null if a filter is \
-            too full. For filters that PETAL.MERGE accepts",
+            too full. For filters of TYPE bloom NONSCALING and TYPE counting",
         complexity: c"O(bytes of both)",
         since: c"0.1.0",
         arity: 3,

@@ -57,6 +57,7 @@ impl Command for Reserve {
                         Arg::token(c"counting", c"counting"),
                         Arg::token(c"window", c"window"),
                         Arg::token(c"cuckoo", c"cuckoo"),
+                        Arg::token(c"vector_quotient", c"vector-quotient"),
                     ],
                 )
             }
@@ -154,6 +155,7 @@ fn take_time_to_live(args: &mut Vec<&[u8]>) -> Result<Option<u64>, ReplyError> {
 enum TypeOption {
     Bloom,
     Counting,
+    VectorQuotient,
     Window,
     Cuckoo,
 }
@@ -271,6 +273,7 @@ fn parse(
             FilterKind::Bloom { growth }
         }
         TypeOption::Counting => FilterKind::Counting,
+        TypeOption::VectorQuotient => FilterKind::VectorQuotient,
         TypeOption::Window if time.is_some() == last => {
             return Err(ReplyError::Static("ERR a window needs either WINDOW with a time or LAST"));
         }
@@ -288,9 +291,11 @@ fn parse_type(arg: &[u8]) -> Result<TypeOption, ReplyError> {
         ("counting", TypeOption::Counting),
         ("window", TypeOption::Window),
         ("cuckoo", TypeOption::Cuckoo),
+        ("vector-quotient", TypeOption::VectorQuotient),
     ];
     let found = types.into_iter().find(|(name, _)| is_option(arg, name));
-    let unknown = ReplyError::Static("ERR TYPE is bloom, counting, window or cuckoo");
+    let unknown =
+        ReplyError::Static("ERR TYPE is bloom, counting, window, cuckoo or vector-quotient");
     found.map(|(_, filter_type)| filter_type).ok_or(unknown)
 }
 
@@ -366,6 +371,7 @@ fn reserve_args(spec: &FilterSpec) -> Vec<String> {
         FilterKind::Bloom { growth: None } => push(&["bloom", "NONSCALING"]),
         FilterKind::Saturating => push(&["bloom", "NONSCALING", "SATURATE"]),
         FilterKind::Counting => push(&["counting"]),
+        FilterKind::VectorQuotient => push(&["vector-quotient"]),
         // See `creation_command`.
         FilterKind::RedisBloom { .. } | FilterKind::RedisCuckoo { .. } => {}
         FilterKind::Window { milliseconds, generations } => {
@@ -408,6 +414,7 @@ mod tests {
             FilterKind::Bloom { growth: Some(Growth { factor: 32768, share: 1 << 16 }) },
             FilterKind::Saturating,
             FilterKind::Counting,
+            FilterKind::VectorQuotient,
             FilterKind::Window { milliseconds: None, generations: 2 },
             FilterKind::Window { milliseconds: Some(1), generations: 12 },
             FilterKind::Window { milliseconds: Some(u64::MAX), generations: 4 },
@@ -453,6 +460,7 @@ mod tests {
         assert_eq!(old.kind, FilterKind::Bloom { growth: Some(Growth::by(2)) });
         assert_eq!(kind("0.01 9 nonscaling type BLOOM"), Ok(FilterKind::Bloom { growth: None }));
         assert_eq!(kind("0.01 9 TYPE counting"), Ok(FilterKind::Counting));
+        assert_eq!(kind("0.01 9 TYPE Vector-Quotient"), Ok(FilterKind::VectorQuotient));
         let cuckoo = FilterKind::Cuckoo { expansion: 1, bucket_size: 4, iterations: 20 };
         assert_eq!(kind("0.01 9 type cuckoo bucketsize 4"), Ok(cuckoo));
         let window =
@@ -515,6 +523,8 @@ mod tests {
             "0.01 9 TYPE bloom LAST",
             "0.01 9 TYPE counting WINDOW 7d",
             "0.01 9 TYPE counting EXPANSION 2",
+            "0.01 9 TYPE vector-quotient NONSCALING",
+            "0.01 9 TYPE vector-quotient LAST",
             "0.01 9 TYPE window LAST NONSCALING",
             "0.01 9 TYPE cuckoo LAST",
             "0.01 9 TYPE cuckoo EXPANSION 32769",
