@@ -7,6 +7,7 @@ use std::hash::BuildHasher;
 
 use bloomfilter::Bloom;
 use fastbloom::BloomFilter as FastBloom;
+use foldhash::fast::FixedState;
 use growable_bloom_filter::GrowableBloom;
 use petal_bench::harness::adapters::{FilterOps, PerKey, StaticBuild};
 use petal_bench::harness::keys::Keys;
@@ -48,9 +49,24 @@ pub fn fastbloom_hashes(keys: u64, rate: f64) -> Case {
 
 /// fastbloom with foldhash, which its documentation recommends for speed.
 pub fn fastbloom_foldhash(keys: u64, rate: f64) -> Case {
-    let hasher = foldhash::fast::FixedState::with_seed(1);
-    let filter = FastBloom::with_false_pos(rate).hasher(hasher).expected_items(keys as usize);
-    fastbloom("fastbloom foldhash", filter, rate, keys)
+    fastbloom("fastbloom foldhash", foldhash_filter(keys, rate), rate, keys)
+}
+
+/// fastbloom with foldhash and byte keys.
+pub fn fastbloom_foldhash_bytes(keys: u64, rate: f64) -> Case {
+    let filter = foldhash_filter(keys, rate);
+    let size = (filter.num_bits() as u64, keys);
+    let tested = PerKey::new(
+        FilterOps::new(filter, Keys::texts, FastBloom::clear),
+        |filter, key: &Vec<u8>| filter.insert(key.as_slice()),
+        |filter, key: &Vec<u8>| filter.contains(key.as_slice()),
+    );
+    Case::single("fastbloom foldhash", rate, size, KeyKind::Bytes, tested)
+}
+
+fn foldhash_filter(keys: u64, rate: f64) -> FastBloom<FixedState> {
+    let hasher = FixedState::with_seed(1);
+    FastBloom::with_false_pos(rate).hasher(hasher).expected_items(keys as usize)
 }
 
 /// fastbloom with its default hash, SipHash-1-3.
@@ -150,13 +166,15 @@ pub fn binary_fuse() -> Case {
     Case { fills_at_once: true, ..case }
 }
 
+/// The largest number of keys for which rivals that take much time or memory are measured, and byte keys.
+pub const SMALL_UP_TO: u64 = 1_000_000;
+
 /// Returns the cases of all rivals at 1 %; above a million keys without those that take too much time or memory.
 ///
 /// # Errors
 /// A sentence, if a filter cannot be made.
 pub fn all(keys: u64) -> Result<Vec<Case>, String> {
     const RATE: f64 = 0.01;
-    const SMALL_TO: u64 = 1_000_000;
     let mut all = vec![
         split_block(keys),
         fastbloom_hashes(keys, RATE),
@@ -164,7 +182,8 @@ pub fn all(keys: u64) -> Result<Vec<Case>, String> {
         fastbloom_default(keys, RATE),
         bloomfilter(keys, RATE)?,
     ];
-    if keys <= SMALL_TO {
+    if keys <= SMALL_UP_TO {
+        all.push(fastbloom_foldhash_bytes(keys, RATE));
         all.push(growable(keys, RATE));
         all.push(qfilter(keys, RATE, KeyKind::Hash)?);
         all.push(qfilter(keys, RATE, KeyKind::Number)?);

@@ -50,6 +50,10 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
         for form in [Form::Batch, Form::Single] {
             all.push(petal(Model::Rate(FPR), KeyKind::Number, form)?);
             all.push(petal(Model::Classic(FPR), KeyKind::Number, form)?);
+            if keys <= rivals::SMALL_UP_TO {
+                all.push(petal(Model::Rate(FPR), KeyKind::Bytes, form)?);
+                all.push(petal(Model::Classic(FPR), KeyKind::Bytes, form)?);
+            }
         }
         all.extend(rivals::all(keys)?);
     }

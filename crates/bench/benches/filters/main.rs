@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use petal::Kernel;
 use petal_bench::args;
-use petal_bench::harness::library::{Model, atomic, build, kernels};
+use petal_bench::harness::library::{Model, atomic, build, kernels, uncounted};
 use petal_bench::harness::program::{FilterArgs, Program};
 use petal_bench::harness::{Case, Form, KeyKind};
 
@@ -81,6 +81,13 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
         }
     }
     for &kernel in &kernels {
+        all.push(uncounted(keys, 0.01, Form::Batch, kernel)?);
+        if kernel == best || keys <= SINGLE_KERNELS_UP_TO {
+            all.push(uncounted(keys, 0.01, Form::Single, kernel)?);
+        }
+    }
+    for &kernel in &kernels {
+        // All kernels but AVX-512 share the portable code of the concurrent filter.
         if kernel == best || kernel == Kernel::Portable {
             for form in [Form::Batch, Form::Single] {
                 all.push(atomic(keys, 0.01, form, kernel)?);

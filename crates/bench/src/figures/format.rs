@@ -72,6 +72,7 @@ pub(super) fn kernel(name: &str) -> &str {
     match name {
         "avx512" => "AVX-512",
         "avx2" => "AVX2",
+        "simd128" => "SSE2",
         "neon" => "NEON",
         other => other,
     }

@@ -40,7 +40,7 @@ pub(super) fn time(results: &Results, operation: &str) -> Plot {
 /// Petal's kernels, fastest first, then random reads, then the rivals.
 fn time_series(results: &Results, operation: &str) -> Vec<Series> {
     let mut found = Vec::new();
-    for name in ["avx512", "neon", "avx2", "portable"] {
+    for name in ["avx512", "neon", "avx2", "simd128", "portable"] {
         let ours = |row: &Row| {
             PETAL.is_of(row)
                 && row.form == "batch"
@@ -176,7 +176,7 @@ pub(super) fn kernels(results: &Results) -> Plot {
         results.find("own", &query).map(|row| row.ns_median)
     };
     let exists = |n: u64, kernel: &str| OPERATIONS.iter().any(|it| time(n, it.0, kernel).is_some());
-    let all = ["portable", "avx2", "avx512", "neon"];
+    let all = ["portable", "simd128", "avx2", "avx512", "neon"];
     let n = results.sizes().into_iter().find(|&n| all.iter().any(|kernel| exists(n, kernel)));
     let n = n.unwrap_or_default();
     let kernels: Vec<&str> = all.into_iter().filter(|kernel| exists(n, kernel)).collect();

@@ -145,6 +145,38 @@ pub fn build(
     Ok(Case { threads: threads.get(), operations, fills_at_once: true, tested, ..case })
 }
 
+/// Makes a case of the default filter with inserts that do not report whether a key was new, for mixed hashes.
+///
+/// # Errors
+/// A sentence, if the filter cannot be made.
+pub fn uncounted(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case, String> {
+    // This also forces the kernel.
+    let case = Model::Rate(fpr).case(keys, KeyKind::Hash, form, kernel)?;
+    let filter = BloomFilter::with_fpr(keys, fpr).map_err(|problem| problem.to_string())?;
+    let ops = ops(filter, Keys::numbers);
+    let query = |filter: &BloomFilter, &hash: &u64| filter.contains_mixed_hash(hash);
+    let tested: Box<dyn BenchFilter> = match form {
+        Form::Single => Box::new(PerKey::new(
+            ops,
+            |filter, &hash| {
+                filter.insert_mixed_hash_uncounted(hash);
+                true
+            },
+            query,
+        )),
+        Form::Batch => Box::new(Batched::new(
+            ops,
+            |filter: &mut BloomFilter, hashes: &[u64], _: &mut BatchResults| {
+                filter.insert_mixed_hashes_uncounted(hashes);
+            },
+            Filter::contains_mixed_hashes,
+            query,
+        )),
+    };
+    let filter = format!("petal uncounted {} %", 100.0 * fpr);
+    Ok(Case { filter, operations: &Operation::FILL, tested, ..case })
+}
+
 /// Makes a case of the concurrent filter, used by one thread, for mixed hashes. It takes the kernel that the process
 /// has when it is made.
 ///

@@ -56,6 +56,8 @@ pub enum Operation {
 impl Operation {
     /// The operations of a filter with inserts and lookups.
     pub const ALL: [Self; 4] = [Self::Insert, Self::Absent, Self::Present, Self::Mixed];
+    /// Operations of a filter whose lookups are those of another case. Present keys are checked.
+    pub const FILL: [Self; 2] = [Self::Insert, Self::Present];
     /// Operations in the family benchmark: filters without deletion.
     pub const INSERT_ONLY: &[Self] = &[Self::Insert, Self::Absent, Self::Present];
     /// Operations in the family benchmark: filters with deletion.

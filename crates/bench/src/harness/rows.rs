@@ -45,7 +45,7 @@ pub struct Row {
     pub keys: String,
     /// `single` or `batch`.
     pub form: String,
-    /// `portable`, `avx2`, `avx512` or `neon`.
+    /// `portable`, `simd128`, `avx2`, `avx512` or `neon`.
     pub kernel: String,
     /// `insert`, `absent`, `present`, `mixed`, `remove` or `build`.
     pub operation: String,

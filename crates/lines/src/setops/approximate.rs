@@ -197,7 +197,7 @@ impl ApproximateJob<'_> {
                     sample.insert(key, before.as_ref().map_or(1.0, |before| before.chance(key)));
                 }
                 reached.store(sample.depth(), Ordering::Relaxed);
-                filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
+                filter.insert_mixed_hashes_uncounted(&scratch.hashes);
                 Ok(ControlFlow::Continue(()))
             };
             report.add_pass(self.pass().run("filtering", &[other], map, fold)?);

@@ -152,11 +152,11 @@ impl<'a> Phases<'a> {
         let memory = memory.saturating_sub(self.held()).max(self.work() / 4);
         let mut filter =
             BloomFilter::with_memory(count, ByteSize::bytes(filter_bytes(count, memory)))?;
-        let (mut hashes, mut answers) = (Vec::new(), petal::BatchResults::default());
+        let mut hashes = Vec::new();
         self.state.keys.for_each_block(self.spill_file, |block| {
             hashes.clear();
             hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
-            filter.insert_mixed_hashes(&hashes, &mut answers);
+            filter.insert_mixed_hashes_uncounted(&hashes);
             Ok(())
         })?;
         Ok(Some(filter))
