@@ -40,7 +40,7 @@ pub(crate) struct ClassicBloomFilter;
 impl BloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = None, fpr = None, *, bits = None, probes = None, least_space = False,
+        capacity = None, fpr = None, *, bits = None, probes = None, least_space = false,
         memory_limit = None, seed = 0, secret = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
@@ -145,7 +145,7 @@ impl BloomFilter {
 impl ClassicBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = None, fpr = None, *, bits = None, probes = None, least_space = False,
+        capacity = None, fpr = None, *, bits = None, probes = None, least_space = false,
         memory_limit = None, seed = 0, secret = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]

@@ -52,7 +52,7 @@ pub(crate) struct VectorQuotientFilter;
 impl CountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = False,
+        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
         memory_limit = None, seed = 0, secret = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
@@ -104,7 +104,7 @@ impl CountingBloomFilter {
 impl ClassicCountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = False,
+        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
         memory_limit = None, seed = 0, secret = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
