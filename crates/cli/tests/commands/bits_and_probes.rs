@@ -165,10 +165,10 @@ fn least_space_is_the_same_in_plan_and_build() {
             assert!(least["fpr"].as_f64().unwrap() <= info["target_fpr"].as_f64().unwrap());
             // A limit between both sizes.
             if bytes < more {
-                built(&dir, &format!("{size} --least-space -m {bytes}"));
-                assert_eq!(plan(&format!("--least-space -m {bytes}")), least);
-                dir.run(&format!("build -o no {size} -m {bytes} a")).failure();
-                dir.run(&format!("build -o no {size} --least-space -m {} a", bytes - 64)).failure();
+                built(&dir, &format!("{size} --least-space -m {bytes}B"));
+                assert_eq!(plan(&format!("--least-space -m {bytes}B")), least);
+                dir.run(&format!("build -o no {size} -m {bytes}B a")).failure();
+                dir.run(&format!("build -o no {size} --least-space -m {}B a", bytes - 64)).failure();
             }
         }
     }
