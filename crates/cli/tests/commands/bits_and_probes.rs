@@ -168,7 +168,8 @@ fn least_space_is_the_same_in_plan_and_build() {
                 built(&dir, &format!("{size} --least-space -m {bytes}B"));
                 assert_eq!(plan(&format!("--least-space -m {bytes}B")), least);
                 dir.run(&format!("build -o no {size} -m {bytes}B a")).failure();
-                dir.run(&format!("build -o no {size} --least-space -m {}B a", bytes - 64)).failure();
+                dir.run(&format!("build -o no {size} --least-space -m {}B a", bytes - 64))
+                    .failure();
             }
         }
     }
