@@ -205,6 +205,31 @@ fn holds_for_many_inputs() {
     }
 }
 
+/// Planning allocates no filter, and counts lines within the memory limit of the job or less.
+#[test]
+fn plans_take_little_memory() {
+    const MOST: u64 = 64 * MIB;
+    let dir = TestDir::new();
+    write_lines(&dir.files.file("a"), 0..700_000);
+    write_lines(&dir.files.file("b"), 350_000..1_050_000);
+    for args in [
+        "plan -n 1e11",
+        "plan -n 1e11 -p 1%",
+        "plan -n 1e11 -p 0.1% --least-space",
+        "plan -n 1e11 -p 1% --type counting-classic",
+        "plan -n 1e11 -p 1% --type quotient",
+        "plan common a b -m 64G",
+        "plan symdiff a b -m 64G --full-scan",
+        "plan dedup a b -m 64G --full-scan=never",
+        "plan diff a b -m 8M -j 16",
+    ] {
+        let output = dir.run(args);
+        let known = output.code == Some(0) || output.err.contains("not enough");
+        assert!(known, "{args}: {}", output.err);
+        assert!(output.peak < MOST, "{args}: peak {} KiB", output.peak >> 10);
+    }
+}
+
 #[test]
 fn holds_for_check_and_add() {
     let dir = TestDir::new();

@@ -275,7 +275,8 @@ fn flags() -> BTreeMap<String, BTreeSet<String>> {
         let aliases = text.split_whitespace().filter_map(|word| word.strip_suffix(']'));
         let flags = words
             .chain(aliases)
-            .map(|word| word.trim_end_matches(','))
+            // `--full-scan[=<WHEN>]`
+            .map(|word| word.split([',', '[']).next().unwrap_or_default())
             .filter(|word| word.starts_with('-'));
         found.insert(verb.to_owned(), flags.map(ToOwned::to_owned).collect());
     }

@@ -303,6 +303,7 @@ fn argument(setting: Setting) -> &'static str {
         Setting::FilterType => "type=",
         Setting::Bits => "bits=",
         Setting::Probes => "probes=",
+        Setting::LeastSpace => "least_space=True",
         Setting::CounterWidth => "width=",
         Setting::Growing => r#"type="scalable""#,
         Setting::Window => "window=",

@@ -1,4 +1,4 @@
-"""`bits=` and `probes=`: filters of a chosen size and number of probes."""
+"""`bits=`, `probes=` and `least_space=`: how the size and the number of probes are chosen."""
 
 import petal
 import pytest
@@ -58,3 +58,35 @@ def test_impossible_sizes_are_errors(cls, _bits):
         cls(1000, 0.01, bits=1000, probes=3)
     with pytest.raises(petal.MemoryLimitError, match="lower bits="):
         cls(bits=1_000_000, probes=3, memory_limit=1000)
+
+
+@pytest.mark.parametrize(("cls", "_bits"), CLASSES)
+def test_least_space_keeps_the_rate_and_is_never_larger(cls, _bits, tmp_path):
+    least, default = cls(100_000, 0.001, least_space=True), cls(100_000, 0.001, least_space=False)
+    assert default.info()["layout"] == cls(100_000, 0.001).info()["layout"]
+    assert least.expected_fpr(100_000) <= 0.001
+    if cls in (petal.BloomFilter, petal.CountingBloomFilter):
+        assert least.size_bytes < default.size_bytes
+        cls(100_000, 0.001, least_space=True, memory_limit=least.size_bytes)
+        with pytest.raises(petal.MemoryLimitError):
+            cls(100_000, 0.001, memory_limit=least.size_bytes)
+    else:
+        assert least.size_bytes == default.size_bytes
+    (tmp_path / "a").write_text("".join(f"{n}\n" for n in range(1000)))
+    least.update(str(n) for n in range(1000))
+    arguments = {"type": least.type, "capacity": 100_000, "fpr": 0.001, "least_space": True}
+    petal.build([tmp_path / "a"], tmp_path / "f", **arguments)
+    assert petal.open(tmp_path / "f") == least
+    assert cls(1000, least_space=True).target_fpr == 0.01
+
+
+@pytest.mark.parametrize(("cls", "_bits"), CLASSES)
+def test_least_space_excludes_other_sizes(cls, _bits, tmp_path):
+    for arguments in ({"bits": 9999}, {"probes": 3}, {"memory_limit": 9999}):
+        with pytest.raises(ValueError, match="least space"):
+            cls(1000, least_space=True, **arguments)
+    (tmp_path / "a").write_text("a\n")
+    with pytest.raises(ValueError, match="least_space=True: .*leave out probes="):
+        petal.build([tmp_path / "a"], tmp_path / "f", probes=3, least_space=True)
+    with pytest.raises(ValueError, match="least_space=True: a static filter"):
+        petal.build([tmp_path / "a"], tmp_path / "f", type="static", least_space=True)

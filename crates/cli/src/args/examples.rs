@@ -152,6 +152,8 @@ Examples:
   petal plan -n 1e6 -p 0.1%      memory for 1 million keys at 0.1 %
   petal plan -m 64M -p 1%        number of keys that fit 64 MiB at 1 %
   petal plan -n 1e6 -p 1% -k 4   with 4 probes
+  petal plan -n 1e6 -p 0.1% --least-space
+                                 the smallest filter, which is slower
   petal plan --type classic -k 10 --bits 2e9
                                  rate and best capacity of a textbook filter
   petal plan common a.txt b.txt -m 4G

@@ -92,6 +92,10 @@ pub(crate) struct BuildArgs {
     /// -n and -p, the filter has no capacity [default: as -n and -p need]
     #[arg(long, value_name = "BITS", value_parser = parse_count)]
     pub(crate) bits: Option<u64>,
+    /// Choose the smallest filter for the rate: 2 % less space at 1 %, 4 % at 0.1 %,
+    /// and up to twice the time for a key
+    #[arg(long, conflicts_with_all = ["bits", "probes"])]
+    pub(crate) least_space: bool,
     /// Type of the filter [default: bloom, or the type that the options below need]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) filter_type: Option<FilterTypeArg>,
@@ -130,7 +134,7 @@ pub(crate) struct BuildArgs {
         long, value_name = "FORMAT", value_parser = formats(),
         conflicts_with_all = [
             "filter_type", "growing", "max_capacity", "window", "last", "width", "seed", "keyed",
-            "probes", "bits",
+            "probes", "bits", "least_space",
         ],
     )]
     pub(crate) format: Option<Format>,

@@ -44,6 +44,12 @@ pub(crate) struct PlanArgs {
         conflicts_with_all = ["command", "memory"],
     )]
     pub(crate) bits: Option<u64>,
+    /// Choose the smallest filter for -n and -p; slower, as of `petal build`
+    #[arg(
+        long, requires = "capacity", requires = "fpr",
+        conflicts_with_all = ["command", "bits", "probes"],
+    )]
+    pub(crate) least_space: bool,
     /// Type of the filter [default: bloom and classic]
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "command")]
     pub(crate) filter_type: Option<FilterTypeArg>,

@@ -52,6 +52,7 @@ fn filter_spec(args: &BuildArgs) -> FilterSpec {
         memory_limit: args.memory.map(MemoryLimit::bytes),
         bits: args.bits,
         probes: args.probes,
+        least_space: args.least_space,
         width: args.width,
         growing: args.growing,
         max_capacity: args.max_capacity,

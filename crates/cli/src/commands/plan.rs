@@ -21,6 +21,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
         memory: args.memory.map(MemoryLimit::bytes),
         bits: args.bits,
         probes: args.probes,
+        least_space: args.least_space,
     };
     let plans = match args.filter_type.map(FilterTypeArg::filter_type) {
         // Only the classic layout can have more than 16 probes.
@@ -65,13 +66,15 @@ struct PlanInput {
     memory: Option<u64>,
     bits: Option<u64>,
     probes: Option<u32>,
+    least_space: bool,
 }
 
 impl PlanInput {
-    /// Returns the specification of a filter with the given bits and probes.
+    /// Returns the specification of a filter, without the memory limit.
     fn spec(&self) -> FilterSpec {
-        let Self { keys, rate, bits, probes, .. } = *self;
-        FilterSpec { capacity: keys, fpr: rate, bits, probes, ..FilterSpec::default() }
+        let Self { keys, rate, bits, probes, least_space, .. } = *self;
+        let capacity = keys;
+        FilterSpec { capacity, fpr: rate, bits, probes, least_space, ..FilterSpec::default() }
     }
 }
 
@@ -93,7 +96,10 @@ struct SizedFilter {
 fn blocked(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
     let rate = |layout: &BlockedLayout, keys| layout.fpr(keys);
     let sizing = LayoutFns {
-        for_fpr: BlockedLayout::for_fpr,
+        for_fpr: match input.least_space {
+            true => BlockedLayout::for_least_space,
+            false => BlockedLayout::for_fpr,
+        },
         for_memory: BlockedLayout::for_memory,
         with_probes: BlockedLayout::for_fpr_with_probes,
         filling: BlockedLayout::for_memory_with_probes,
@@ -121,7 +127,10 @@ fn blocked(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
 
 fn classic(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
     let sizing = LayoutFns {
-        for_fpr: ClassicLayout::for_fpr,
+        for_fpr: match input.least_space {
+            true => ClassicLayout::for_least_space,
+            false => ClassicLayout::for_fpr,
+        },
         for_memory: ClassicLayout::for_memory,
         with_probes: ClassicLayout::for_fpr_with_probes,
         filling: ClassicLayout::for_memory_with_probes,

@@ -50,6 +50,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::FilterType => "--type",
         Setting::Bits => "--bits",
         Setting::Probes => "-k",
+        Setting::LeastSpace => "--least-space",
         Setting::CounterWidth => "--width",
         Setting::Growing => "--growing",
         Setting::Window => "--window",

@@ -1,4 +1,5 @@
-//! `--bits` and `-k` in `build` and `plan`: a filter of a chosen size and number of probes.
+//! `--bits`, `-k` and `--least-space` in `build` and `plan`: how the size and the number of probes are
+//! chosen.
 
 use serde_json::Value;
 
@@ -135,6 +136,73 @@ fn probes_are_free_beside_a_rate_and_beside_memory() {
     assert_eq!(plan["capacity"], 69_314);
     let memory = &json(&dir, "plan --json --type counting-classic -m 512K -k 10")["plans"][0];
     assert_eq!((&memory["size_bytes"], &memory["capacity"]), (&524_288.into(), &72_681.into()));
+}
+
+#[test]
+fn least_space_is_the_same_in_plan_and_build() {
+    let dir = dir();
+    for filter_type in ["bloom", "classic", "counting", "counting-classic"] {
+        for (keys, rate) in [(1000, "1%"), (1000, "0.1%"), (20_000, "5%"), (300_000, "0.001")] {
+            let size = format!("--type {filter_type} -n {keys} -p {rate}");
+            let plan = |args: &str| {
+                let args = format!("plan --json {size} {args}");
+                json(&dir, &args)["plans"][0].clone()
+            };
+            let (least, default) = (plan("--least-space"), plan(""));
+            let info = built(&dir, &format!("{size} --least-space"));
+            assert_eq!(
+                [&info["size_bytes"], &info["layout"]["probes"]],
+                [&least["size_bytes"], &least["probes"]],
+                "{size}"
+            );
+            let [bytes, more] = [&least, &default].map(|plan| plan["size_bytes"].as_u64().unwrap());
+            assert!(bytes <= more, "{size}");
+            // The default of a classic filter of this size has the fewest bits.
+            if keys == 300_000 {
+                let is_classic = filter_type.ends_with("classic");
+                assert_eq!(bytes == more, is_classic, "{size}: {bytes} {more}");
+            }
+            assert!(least["fpr"].as_f64().unwrap() <= info["target_fpr"].as_f64().unwrap());
+            // A limit between both sizes.
+            if bytes < more {
+                built(&dir, &format!("{size} --least-space -m {bytes}B"));
+                assert_eq!(plan(&format!("--least-space -m {bytes}B")), least);
+                dir.run(&format!("build -o no {size} -m {bytes}B a")).failure();
+                dir.run(&format!("build -o no {size} --least-space -m {}B a", bytes - 64))
+                    .failure();
+            }
+        }
+    }
+    // Capacity and rate have the same defaults as without it.
+    let counted = built(&dir, "--least-space");
+    assert_eq!((&counted["capacity"], &counted["target_fpr"]), (&1000.into(), &0.01.into()));
+    assert_eq!(json(&dir, "plan --json -n 1e6 -p 1% --least-space")["plans"][1]["type"], "classic");
+}
+
+#[test]
+fn least_space_excludes_other_sizes() {
+    let dir = dir();
+    for (args, expected) in [
+        ("build -o no -m 1M --least-space a", "petal: --least-space: capacity and "),
+        ("build -o no --type wide --least-space a", "petal: --least-space: a wide filter "),
+        ("plan -n 5 -p 1% --type static --least-space", "petal: --least-space: a static filter "),
+    ] {
+        let line = dir.run(args).failure();
+        assert!(line.starts_with(expected) && line.contains("leave out"), "{args}: {line}");
+    }
+    for args in [
+        "build -o no -k 3 --least-space a",
+        "build -o no --bits 3e6 --least-space a",
+        "build -o no --format guava --least-space a",
+        "plan -n 5 -m 1M --least-space",
+        "plan -p 1% -m 1M --least-space",
+        "plan -n 5 -p 1% -k 3 --least-space",
+        "plan common a a --least-space",
+    ] {
+        let output = dir.run(args);
+        assert_eq!(output.code, Some(2), "{args}");
+        assert!(output.err.contains("--least-space") || output.err.contains("required"), "{args}");
+    }
 }
 
 #[test]

@@ -180,11 +180,11 @@ impl Checks {
     }
 }
 
-/// Plans and runs jobs on all shapes; returns the table and the checks.
-fn run(n: u64, seed: u64, scan: &str, memory: &str) -> (String, Checks) {
+/// Plans and runs jobs on all shapes of `files` files; returns the table and the checks.
+fn run(n: u64, seed: u64, files: usize, scan: &str, memory: &str) -> (String, Checks) {
     let mut checks = Checks::default();
     let mut table = String::new();
-    for shape in shapes(n, seed) {
+    for shape in shapes(n, seed).into_iter().filter(|shape| shape.files.len() == files) {
         let dir = TestDir::new();
         let mut names = Vec::new();
         for (file, name) in shape.files.iter().zip(["a", "b"]) {
@@ -269,7 +269,13 @@ fn check(table: &str, checks: &Checks) {
 }
 
 #[test]
-fn estimates_of_full_scans() {
-    let (table, checks) = run(60_000, 1, "always", "8M");
+fn estimates_of_full_scans_of_one_file() {
+    let (table, checks) = run(60_000, 1, 1, "always", "8M");
+    check(&table, &checks);
+}
+
+#[test]
+fn estimates_of_full_scans_of_two_files() {
+    let (table, checks) = run(60_000, 1, 2, "always", "8M");
     check(&table, &checks);
 }

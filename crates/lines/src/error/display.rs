@@ -222,6 +222,9 @@ impl fmt::Display for Problem<'_> {
                 }
                 _ => write!(f, "a {filter_type} filter needs a limit after which it forgets lines"),
             },
+            ErrorKind::ConflictingSettings { setting: Setting::LeastSpace, .. } => {
+                f.write_str("capacity and false-positive rate determine the size")
+            }
             ErrorKind::ConflictingSettings { .. } => {
                 f.write_str("determines the lines in the filter, so other limits conflict with it")
             }

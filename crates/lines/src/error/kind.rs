@@ -436,6 +436,8 @@ pub enum Setting {
     Bits,
     /// The number of bits that a line sets.
     Probes,
+    /// Whether the filter has the fewest bits for its rate.
+    LeastSpace,
     /// The width of a counter.
     CounterWidth,
     /// Whether the filter grows.
@@ -476,6 +478,7 @@ impl fmt::Display for Setting {
             Self::FilterType => "the filter type",
             Self::Bits => "the number of bits",
             Self::Probes => "the number of probes",
+            Self::LeastSpace => "the least space",
             Self::CounterWidth => "the counter width",
             Self::Growing => "growing",
             Self::Window => "the window",

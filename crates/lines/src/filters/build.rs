@@ -192,8 +192,8 @@ mod tests {
     fn errors_have_kind_setting_and_advice() {
         use Advice::{Lower, Omit, Raise, RebuildWith, RebuildWithHigher, Specify, UseType};
         use Setting::{
-            Bits, Capacity, CounterWidth, Fpr, Growing, Last, MaxCapacity, MemoryLimit, NotIn,
-            Probes, Window,
+            Bits, Capacity, CounterWidth, Fpr, Growing, Last, LeastSpace, MaxCapacity, MemoryLimit,
+            NotIn, Probes, Window,
         };
         let scratch = Scratch::new();
         let input = lines(&scratch, "a", 3000);
@@ -226,6 +226,22 @@ mod tests {
             (
                 FilterSpec { probes: Some(9), ..kind(Static) },
                 for_other_types(Probes, &[Bloom, Classic, Counting, CountingClassic]),
+            ),
+            (
+                FilterSpec { least_space: true, ..kind(Wide) },
+                for_other_types(LeastSpace, &[Bloom, Classic, Counting, CountingClassic]),
+            ),
+            (
+                FilterSpec { least_space: true, bits: Some(9), probes: Some(3), ..kind(Bloom) },
+                (Some(LeastSpace), vec![Omit(Bits), Omit(Probes)]),
+            ),
+            (
+                FilterSpec { least_space: true, memory_limit: Some(9999), ..kind(Classic) },
+                (Some(LeastSpace), vec![Omit(MemoryLimit)]),
+            ),
+            (
+                FilterSpec { least_space: true, ..memory(1024, Counting) },
+                (None, vec![Raise(MemoryLimit), Advice::Lower(Capacity)]),
             ),
             (FilterSpec { probes: Some(17), ..kind(Bloom) }, for_other_types(Probes, &[Classic])),
             (

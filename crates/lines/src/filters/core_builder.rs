@@ -119,7 +119,7 @@ impl FilterSpec {
         /// `sized`, for types whose bits and probes can be chosen.
         macro_rules! bits_sized {
             ($builder:expr) => {{
-                let builder = $builder;
+                let builder = $builder.least_space(self.least_space);
                 let builder = self.probes.map_or(builder, |probes| builder.probes(probes));
                 match size {
                     SizeBy::Bits(bits, rate) => {

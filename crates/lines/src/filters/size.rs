@@ -58,7 +58,7 @@ impl FilterSpec {
                 false => SizeBy::Fpr(rate),
             });
         }
-        let Some(model) = SizeModel::of(kind, self.width) else {
+        let Some(model) = SizeModel::of(kind, self.width, self.least_space) else {
             // The size of a quotient filter is known before its memory is allocated.
             let needed = match kind {
                 Quotient => QuotientLayout::for_fpr(keys, rate)?.size_bytes(),
@@ -93,7 +93,7 @@ impl FilterSpec {
         let best = model.best(cap, keys).ok().filter(|best| *best < 0.5);
         let limited = self.memory_limit.is_some();
         let alternative = match best {
-            Some(best) if limited => Advice::OmitFpr(best),
+            Some(best) if limited && !self.least_space => Advice::OmitFpr(best),
             Some(best) => Advice::AcceptFpr(best * 1.001),
             None => Advice::Lower(Setting::Capacity),
         };
@@ -132,7 +132,7 @@ struct SizeModel {
 
 impl SizeModel {
     /// `None` for types that are not Bloom filters of fixed size.
-    fn of(kind: FilterType, width: Option<u32>) -> Option<Self> {
+    fn of(kind: FilterType, width: Option<u32>, least_space: bool) -> Option<Self> {
         let times = match kind {
             Bloom | Classic => 1,
             Counting | CountingClassic => width.unwrap_or(FilterSpec::DEFAULT_COUNTER_WIDTH).into(),
@@ -151,14 +151,24 @@ impl SizeModel {
                 times,
             },
             Classic | CountingClassic => Self {
-                bytes_for_fpr: |keys, rate| Ok(ClassicLayout::for_fpr(keys, rate)?.size_bytes()),
+                bytes_for_fpr: match least_space {
+                    true => {
+                        |keys, rate| Ok(ClassicLayout::for_least_space(keys, rate)?.size_bytes())
+                    }
+                    false => |keys, rate| Ok(ClassicLayout::for_fpr(keys, rate)?.size_bytes()),
+                },
                 fpr_in_bytes: |bytes, keys| {
                     Ok(ClassicLayout::for_memory(keys, ByteSize::bytes(bytes))?.fpr(keys))
                 },
                 times,
             },
             _ => Self {
-                bytes_for_fpr: |keys, rate| Ok(BlockedLayout::for_fpr(keys, rate)?.size_bytes()),
+                bytes_for_fpr: match least_space {
+                    true => {
+                        |keys, rate| Ok(BlockedLayout::for_least_space(keys, rate)?.size_bytes())
+                    }
+                    false => |keys, rate| Ok(BlockedLayout::for_fpr(keys, rate)?.size_bytes()),
+                },
                 fpr_in_bytes: |bytes, keys| {
                     Ok(BlockedLayout::for_memory(keys, ByteSize::bytes(bytes))?.fpr(keys))
                 },

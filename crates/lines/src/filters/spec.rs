@@ -150,6 +150,9 @@ pub struct FilterSpec {
     pub bits: Option<u64>,
     /// Bits that a line sets. Default: the best number.
     pub probes: Option<u32>,
+    /// Choose the fewest bits for the rate, at the cost of time. Excludes `bits` and `probes`, and
+    /// `memory_limit` without `fpr`.
+    pub least_space: bool,
     /// Maximum size of the filter in bytes. Default: half of the available memory.
     pub memory_limit: Option<u64>,
     /// Bits per counter of a counting filter. Default:
@@ -222,6 +225,7 @@ impl FilterSpec {
             };
             return Err(ErrorKind::ConflictingSettings { setting: Setting::Last, conflicts }.into());
         }
+        self.check_least_space()?;
         if filter_type.is_fixed() && self.capacity.is_some() {
             return Err(ErrorKind::NotForType {
                 setting: Setting::Capacity,
@@ -249,15 +253,18 @@ impl FilterSpec {
     /// # Errors
     /// As the first line says; the error names the setting and the types that have it.
     pub fn check_settings_of_type(&self, filter_type: FilterType) -> Result<()> {
-        use Setting::{Bits, CounterWidth, Growing, Last, MaxCapacity, NotIn, Probes, Window};
+        use Setting::{
+            Bits, CounterWidth, Growing, Last, LeastSpace, MaxCapacity, NotIn, Probes, Window,
+        };
         const BLOOM: &[FilterType] = &[Bloom, Classic, Counting, CountingClassic];
         const ONE_BLOCK: &str = "has all bits of a line in one block, at most 16";
         let many = self.probes.is_some_and(|probes| probes > 16);
-        let rules: [(bool, Setting, &'static [FilterType], &str); 10] = [
+        let rules: [(bool, Setting, &'static [FilterType], &str); 11] = [
             (self.bits.is_some(), Bits, BLOOM, "is not sized by a number of bits"),
             (self.probes.is_some(), Probes, BLOOM, "has no free number of probes"),
             (many && filter_type == Bloom, Probes, &[Classic], ONE_BLOCK),
             (many && filter_type == Counting, Probes, &[CountingClassic], ONE_BLOCK),
+            (self.least_space, LeastSpace, BLOOM, "has one size for each rate"),
             (self.width.is_some(), CounterWidth, &[Counting, CountingClassic], "has no counters"),
             (self.growing, Growing, &[Scalable, Quotient], "does not grow"),
             (self.max_capacity.is_some(), MaxCapacity, &[Quotient], "has no maximum capacity"),
@@ -269,6 +276,22 @@ impl FilterSpec {
             if is_set && !types.contains(&filter_type) {
                 return Err(ErrorKind::NotForType { setting, filter_type, reason, types }.into());
             }
+        }
+        Ok(())
+    }
+
+    /// Returns an error if `least_space` conflicts with a setting that determines the size.
+    fn check_least_space(&self) -> Result<()> {
+        let conflicts: &[Setting] = match (self.bits, self.probes) {
+            (Some(_), None) => &[Setting::Bits],
+            (None, Some(_)) => &[Setting::Probes],
+            (Some(_), Some(_)) => &[Setting::Bits, Setting::Probes],
+            (None, None) if self.is_sized_by_memory() => &[Setting::MemoryLimit],
+            (None, None) => &[],
+        };
+        if self.least_space && !conflicts.is_empty() {
+            let setting = Setting::LeastSpace;
+            return Err(ErrorKind::ConflictingSettings { setting, conflicts }.into());
         }
         Ok(())
     }

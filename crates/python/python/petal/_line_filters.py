@@ -37,6 +37,7 @@ def build(
     memory_limit: int | str | None = None,
     bits: int | None = None,
     probes: int | None = None,
+    least_space: bool = False,
     seed: int = 0,
     width: int | None = None,
     max_capacity: int | None = None,
@@ -63,6 +64,8 @@ def build(
     - `bits`, `probes`: bits of the filter, and bits that each line sets, for `bloom`, `classic` and
       counting types [as `capacity` and `fpr` need]. With both and without `capacity` and `fpr`,
       the filter has no plan: its `capacity` and `target_fpr` are 0.
+    - `least_space`: whether to choose the smallest filter for `fpr`, for the same types; a key takes
+      up to twice the time.
     - `seed`: seed of the hash [0].
     - `width`: bits of a counter, for counting types [4].
     - `max_capacity`: the capacity up to which a quotient filter grows.
@@ -88,6 +91,7 @@ def build(
         "seed": read_integer("seed", seed, 0),
         "bits": read_integer("bits", bits, 1),
         "probes": read_integer("probes", probes, 1, 64),
+        "least_space": least_space,
         "width": read_integer("width", width, 2, 8),
         "max_capacity": read_integer("max_capacity", max_capacity, 1),
         "window": read_integer("window", window, 1),

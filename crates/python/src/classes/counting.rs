@@ -52,8 +52,8 @@ pub(crate) struct VectorQuotientFilter;
 impl CountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, memory_limit = None,
-        seed = 0, secret = None
+        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
+        memory_limit = None, seed = 0, secret = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
     fn new(
@@ -63,12 +63,13 @@ impl CountingBloomFilter {
         width: u32,
         bits: Option<u64>,
         probes: Option<u32>,
+        least_space: bool,
         memory_limit: Option<MemoryLimitArg>,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = petal::CountingBloomFilter::builder().hash(hash(seed, secret, false)?);
-        let size = BloomSize { capacity, fpr, bits, probes, memory_limit };
+        let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
         let built = py.detach(|| build(builder.width(width), &size))?;
         Ok(with_state(built, Self))
     }
@@ -103,8 +104,8 @@ impl CountingBloomFilter {
 impl ClassicCountingBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, memory_limit = None,
-        seed = 0, secret = None
+        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
+        memory_limit = None, seed = 0, secret = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
     fn new(
@@ -114,12 +115,13 @@ impl ClassicCountingBloomFilter {
         width: u32,
         bits: Option<u64>,
         probes: Option<u32>,
+        least_space: bool,
         memory_limit: Option<MemoryLimitArg>,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = petal::ClassicCountingBloomFilter::builder().hash(hash(seed, secret, false)?);
-        let size = BloomSize { capacity, fpr, bits, probes, memory_limit };
+        let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
         let built = py.detach(|| build(builder.width(width), &size))?;
         Ok(with_state(built, Self))
     }

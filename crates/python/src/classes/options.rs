@@ -32,6 +32,7 @@ pub(super) struct BloomSize {
     pub(super) fpr: Option<f64>,
     pub(super) bits: Option<u64>,
     pub(super) probes: Option<u32>,
+    pub(super) least_space: bool,
     pub(super) memory_limit: Option<MemoryLimitArg>,
 }
 
@@ -56,6 +57,12 @@ impl BloomSize {
                      lower bits="
                 )))
             }
+            (None, Some(limit)) if self.least_space && needed > limit => {
+                Err(Exception::MemoryLimit.new_err(format_args!(
+                    "the filter takes {needed} bytes, more than memory_limit={limit}; raise it, or \
+                     raise fpr="
+                )))
+            }
             _ => check_memory_limit(needed, limit),
         }
     }
@@ -67,6 +74,7 @@ macro_rules! set_size {
         let (builder, size) = ($builder, $size);
         let (bits, by) = size.by()?;
         let builder = size.capacity.map_or(builder, |capacity| builder.capacity(capacity));
+        let builder = builder.least_space(size.least_space);
         let builder = size.probes.map_or(builder, |probes| builder.probes(probes));
         let builder = match (bits, by) {
             (Some(bits), _) => {

@@ -149,9 +149,14 @@ impl Run<'_> {
 
     /// Returns the size and the rate of the filter for `keys` keys.
     fn filter(&self, keys: u64, memory: u64) -> (u64, f64) {
-        let keys = keys.max(1);
-        let shape = BlockedLayout::for_memory(keys, ByteSize::bytes(filter_bytes(keys, memory)));
-        shape.map_or((memory, 1.0), |shape| (shape.size_bytes(), shape.fpr(keys)))
+        self.filter_of_lines(keys, keys, memory)
+    }
+
+    /// Returns the size of the filter for `lines` lines, and its rate with the `distinct` ones.
+    fn filter_of_lines(&self, lines: u64, distinct: u64, memory: u64) -> (u64, f64) {
+        let lines = lines.max(1);
+        let shape = BlockedLayout::for_memory(lines, ByteSize::bytes(filter_bytes(lines, memory)));
+        shape.map_or((memory, 1.0), |shape| (shape.size_bytes(), shape.fpr(distinct)))
     }
 
     /// Writes records besides a filter of `filter` bytes.
@@ -302,7 +307,7 @@ impl Run<'_> {
         } else {
             (FIRST_RECORD, OTHER_RECORD)
         };
-        let (size, rate) = self.filter(begin.lines, self.filter_memory());
+        let (size, rate) = self.filter_of_lines(begin.lines, begin.distinct, self.filter_memory());
         self.read(begin);
         let right = next.lines as f64 * overlap;
         let wrong = (next.lines as f64 - right) * rate;

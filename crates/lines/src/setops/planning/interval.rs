@@ -7,7 +7,7 @@ pub(crate) const CONFIDENCE: f64 = 0.99;
 const Z: f64 = 2.576;
 
 /// The upper bound of the mean of a Poisson distribution whose value was 0.
-pub(super) const NONE_OBSERVED: f64 = 5.3;
+const NONE_OBSERVED: f64 = 5.3;
 
 /// The factor of the largest summand in Bernstein's inequality: Z² / 3.
 const LARGEST: f64 = 2.2;
@@ -49,6 +49,13 @@ impl Interval {
         let least = if count > 0.0 { bound(count, -Z) } else { 0.0 };
         // Each counted item exists.
         Self::new(count * weight, (least * weight).max(count), bound(count + 1.0, Z) * weight)
+    }
+
+    /// The number of items of which this number has been kept, each with probability 1 / `weight`,
+    /// independently of the others.
+    pub(super) fn of_all(self, weight: f64) -> Self {
+        let [least, most] = [self.least, self.most].map(|count| Self::of_count(count, weight));
+        Self::new(self.value * weight, least.least, most.most)
     }
 
     /// Returns the bounds of a random number whose mean is `mean`, if its distribution is Poisson.

@@ -1,0 +1,166 @@
+use super::*;
+use crate::error::ErrorKind;
+use std::io::Write as _;
+
+#[test]
+fn format_is_detected_from_the_fewest_bytes() {
+    let zstd = [0x28, 0xb5, 0x2f, 0xfd, 1];
+    assert_eq!(Magic::of(&zstd), Magic::Is(Codec::Zstd));
+    assert_eq!(Magic::of(&zstd[..3]), Magic::Maybe);
+    assert_eq!(Magic::of(&[0x1f, 0x8b, 8, 0]), Magic::Is(Codec::Gzip));
+    assert_eq!(Magic::of(&[0x53, 0x2a, 0x4d, 0x18]), Magic::Is(Codec::Zstd));
+    assert_eq!(Magic::of(b""), Magic::Maybe);
+    assert_eq!(Magic::of(b"\xfd7zXZ"), Magic::Maybe);
+    assert_eq!(Magic::of(b"\xfd7zXZ\0"), Magic::Is(Codec::Xz));
+    assert_eq!(Magic::of(b"\x04\x22\x4d\x18\x64"), Magic::Is(Codec::Lz4));
+    assert_eq!(Magic::of(b"BZh91AY&SY\x5a\x55\xc4\x1e"), Magic::Maybe);
+    assert_eq!(Magic::of(b"BZh91AY&SY\x5a\x55\xc4\x1e\0"), Magic::Is(Codec::Bzip2));
+    assert_eq!(Magic::of(b"BZh91AY&SYNC and so on"), Magic::No);
+    assert_eq!(Magic::of(b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"), Magic::Is(Codec::Bzip2));
+    for text in [&b"(a"[..], b"Pa", b"http", b"\n", b"\x1f\x8b\x07"] {
+        assert_eq!(Magic::of(text), Magic::No, "{text:?}");
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn xz(bytes: &[u8], dictionary: u32) -> Vec<u8> {
+    let mut options = lzma_rust2::XzOptions::with_preset(1);
+    options.lzma_options.dict_size = dictionary;
+    let mut packer = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn lz4(bytes: &[u8], linked: bool) -> Vec<u8> {
+    let info = lz4_flex::frame::FrameInfo::new()
+        .content_checksum(true)
+        .block_size(lz4_flex::frame::BlockSize::Max64KB)
+        .block_mode(match linked {
+            true => lz4_flex::frame::BlockMode::Linked,
+            false => lz4_flex::frame::BlockMode::Independent,
+        });
+    let mut packer = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+fn read(codec: Codec, packed: Vec<u8>, memory: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    decode(codec, io::Cursor::new(packed), memory)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[test]
+fn all_members_are_read_and_truncation_is_an_error() {
+    let text: Vec<u8> = (0..60_000u32).flat_map(|i| format!("{}\n", i * i).into_bytes()).collect();
+    let (one, two) = text.split_at(200_001);
+    let memory = memory(64 << 20);
+    let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+    for (codec, first, second) in [
+        (Codec::Gzip, gzip(one), gzip(two)),
+        (Codec::Zstd, zstd(one), zstd(two)),
+        (Codec::Xz, xz(one, 1 << 16), xz(two, 1 << 18)),
+        (Codec::Bzip2, bzip2(one), bzip2(two)),
+        (Codec::Lz4, lz4(one, true), lz4(two, true)),
+        (Codec::Lz4, lz4(one, false), lz4(two, false)),
+    ] {
+        assert_eq!(Magic::of(&first), Magic::Is(codec));
+        let both = [&first[..], &second].concat();
+        assert!(read(codec, both.clone(), memory).unwrap() == text);
+        let mut some = Vec::new();
+        let show = |bytes: &[u8]| some.extend_from_slice(bytes);
+        let went = sample(codec, &both[..], 300_000, memory, show).unwrap();
+        assert!(went.0 == 300_000 && went.1 <= both.len() as u64);
+        assert!(some == text[..300_000]);
+        let all = sample(codec, &both[..], u64::MAX, memory, |_| ()).unwrap();
+        assert_eq!(all, (text.len() as u64, both.len() as u64));
+        for cut in (1..both.len()).step_by(both.len() / 97) {
+            if cut != first.len() {
+                let error = read(codec, both[..cut].to_vec(), memory).unwrap_err();
+                // The beginning of a second xz stream is no known beginning.
+                let known = if codec == Codec::Xz { "xz data" } else { "cut short" };
+                assert!(error.to_string().contains(known), "{codec:?} {cut}: {error}");
+            }
+        }
+        let mut broken = both;
+        let middle = broken.len() / 3;
+        broken[middle..middle + 40].fill(0x55);
+        assert!(read(codec, broken, memory).is_err());
+    }
+}
+
+#[test]
+fn window_that_does_not_fit_is_an_error() {
+    let mut packer = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+    packer.window_log(24).unwrap();
+    packer.write_all(&vec![b'x'; 1 << 20]).unwrap();
+    let packed = packer.finish().unwrap();
+    assert!(read(Codec::Zstd, packed.clone(), memory(256 << 20)).is_ok());
+    let error = read(Codec::Zstd, packed, memory(64 << 20)).unwrap_err();
+    let error = Error::read("a.zst", error);
+    let ErrorKind::ZstdWindow { input, window, limit, needed_limit } = error.kind() else {
+        panic!("{error}");
+    };
+    assert_eq!((input.as_str(), *window, *limit), ("a.zst", Some(16 << 20), 8 << 20));
+    assert_eq!(*needed_limit, Some(128 << 20));
+}
+
+#[test]
+fn decoder_memory_that_does_not_fit_is_an_error() {
+    let text = b"line\n".repeat(1 << 18);
+    let large_blocks = lz4_flex::frame::FrameInfo::new()
+        .block_size(lz4_flex::frame::BlockSize::Max4MB)
+        .block_mode(lz4_flex::frame::BlockMode::Linked);
+    let mut lz4 = lz4_flex::frame::FrameEncoder::with_frame_info(large_blocks, Vec::new());
+    lz4.write_all(&text).unwrap();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip2.write_all(&text).unwrap();
+    for (codec, packed, limit) in [
+        (Codec::Xz, xz(&text, 1 << 23), 65 << 20),
+        (Codec::Bzip2, bzip2.finish().unwrap(), 29 << 20),
+        (Codec::Lz4, lz4.finish().unwrap(), 97 << 20),
+    ] {
+        assert!(read(codec, packed.clone(), memory(limit)).unwrap() == text);
+        let error = read(codec, packed.clone(), memory(limit - (1 << 20))).unwrap_err();
+        let error = Error::read("a", error);
+        let ErrorKind::DecompressionMemory { input, needed_limit, .. } = error.kind() else {
+            panic!("{error}");
+        };
+        assert_eq!((input.as_str(), *needed_limit), ("a", Some(limit)), "{error}");
+        // In a later member, the limit is unknown, or a few MiB are used nevertheless.
+        let small = match codec {
+            Codec::Xz => xz(b"first\n", 1 << 16),
+            _ => continue,
+        };
+        let error = read(codec, [small, packed].concat(), memory(8 << 20)).unwrap_err();
+        let error = Error::read("a", error);
+        let ErrorKind::DecompressionMemory { needed: None, .. } = error.kind() else {
+            panic!("{error}");
+        };
+    }
+}
+
+#[test]
+fn zeros_after_the_last_gzip_member_are_ignored_and_other_bytes_are_not() {
+    let memory = memory(64 << 20);
+    let both = [gzip(b"one\n"), gzip(b"two\n")].concat();
+    for zeros in [1, 7, 512, 3 * BLOCK] {
+        let padded = [&both[..], &vec![0; zeros]].concat();
+        assert_eq!(read(Codec::Gzip, padded.clone(), memory).unwrap(), b"one\ntwo\n");
+        for more in [&b"x"[..], &gzip(b"three\n")] {
+            assert!(read(Codec::Gzip, [&padded, more].concat(), memory).is_err(), "{zeros}");
+        }
+    }
+    assert!(read(Codec::Gzip, [&both[..], b"x"].concat(), memory).is_err());
+}

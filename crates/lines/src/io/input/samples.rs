@@ -1,0 +1,67 @@
+//! The first bytes of a compressed file or a table, and the length that follows from them.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use super::Input;
+use super::range_reader::RangeReader;
+use crate::error::{Error, Result};
+use crate::io::compression;
+use crate::io::identity::CheckTime;
+use crate::io::tables::Table;
+
+impl Input {
+    /// Calls `show` with the first `most` bytes of a compressed file, block by block, and returns an
+    /// estimate of its decompressed length. `None` for other inputs. The decoder may use `memory`
+    /// bytes.
+    pub(crate) fn decompressed_sample(
+        &self,
+        most: u64,
+        memory: u64,
+        mut show: impl FnMut(&[u8]),
+    ) -> Result<Option<u64>> {
+        if let Some(table) = &self.table {
+            return self.table_sample(table, most, memory, show).map(Some);
+        }
+        let Some(codec) = self.codec() else { return Ok(None) };
+        let (file, range) = self.file(CheckTime::Before, &())?;
+        let packed = RangeReader::new(file.sequential(), range, None);
+        let mut checked = None;
+        let show = |block: &[u8]| {
+            checked.get_or_insert_with(|| self.checks.check(&self.name, block));
+            show(block);
+        };
+        let (went, took) = compression::sample(codec, packed, most, memory, show)
+            .map_err(|error| Error::read(&self.name, error))?;
+        checked.unwrap_or(Ok(()))?;
+        if went < most {
+            return Ok(Some(went));
+        }
+        let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
+        Ok(Some((went as f64 / share) as u64))
+    }
+
+    /// Calls `show` with the first frames of a table, about `most` bytes, and returns an estimate of
+    /// the length of all frames.
+    fn table_sample(
+        &self,
+        table: &Arc<Table>,
+        most: u64,
+        memory: u64,
+        mut show: impl FnMut(&[u8]),
+    ) -> Result<u64> {
+        let mut stream = table.keys(memory)?;
+        let (mut buffer, mut bytes) = (vec![0; 64 << 10], 0);
+        while bytes < most {
+            match stream.read(&mut buffer).map_err(|error| Error::read(&self.name, error))? {
+                0 => return Ok(bytes),
+                got => {
+                    show(&buffer[..got]);
+                    bytes += got as u64;
+                }
+            }
+        }
+        let share = table.rows() as f64 / stream.row().max(1) as f64;
+        Ok((bytes as f64 * share) as u64)
+    }
+}
