@@ -5,7 +5,8 @@
 (() => {
   const { ask, element } = petal;
   const TYPES = [
-    "bloom", "classic", "counting", "counting-classic", "quotient", "scalable", "windowed", "static", "wide",
+    "bloom", "classic", "counting", "counting-classic", "quotient", "vector-quotient", "scalable", "windowed", "static",
+    "static-fuse", "wide",
   ];
   const UNITS = {
     bits: 1 / 8, bytes: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12,
@@ -32,9 +33,11 @@
         counting: "Counting: bloom with removal, 4-bit counters",
         "counting-classic": "Counting classic: classic with removal",
         quotient: "Quotient: removal, counting, growth",
+        "vector-quotient": "Vector quotient: removal in constant time",
         scalable: "Scalable: grows with its keys",
         windowed: "Windowed: the last n keys",
         static: "Static: built once, the smallest",
+        "static-fuse": "Static fuse: built once, faster",
         wide: "Wide: 128-bit hashes, lowest rates",
       },
       result: {
@@ -96,9 +99,11 @@
         counting: "counting：带 4 位计数器的 bloom，可删除",
         "counting-classic": "counting-classic：带计数器的 classic，可删除",
         quotient: "quotient：商过滤器，可删除、计数、扩容",
+        "vector-quotient": "vector-quotient：向量商过滤器，常数时间删除",
         scalable: "scalable：随键数增长",
         windowed: "windowed：滑动窗口，只保留最近 n 个键",
         static: "static：一次建成、不可修改，最省空间",
+        "static-fuse": "static-fuse：一次建成、不可修改，查询更快",
         wide: "wide：128 位哈希，误判率可以极低",
       },
       result: {
@@ -355,7 +360,7 @@
   }
 
   function show(plan) {
-    const about = plan.type === "static" ? text.approximate : "";
+    const about = plan.type.startsWith("static") ? text.approximate : "";
     const ratio = digits(plan.bits_per_key / plan.information_bits_per_key);
     const limit = text.limit(ratio, digits(plan.information_bits_per_key));
     const layout = plan.type === "scalable" ? `${text.layoutFirst}: ${plan.layout}` : plan.layout;

@@ -52,9 +52,11 @@ mod tests {
             "counting",
             "counting-classic",
             "quotient",
+            "vector-quotient",
             "scalable",
             "windowed",
             "static",
+            "static-fuse",
             "wide",
         ] {
             let with = |capacity: Value, fpr: Value, memory: Value| {
@@ -107,6 +109,7 @@ mod tests {
             json!({ "op": "plan", "capacity": 1e9, "fpr": 0.01, "memory": 1000 }),
             json!({ "op": "plan", "type": "cascade", "capacity": 10, "fpr": 0.1 }),
             json!({ "op": "plan", "type": "quotient", "capacity": 10, "fpr": 0.1, "probes": 3 }),
+            json!({ "op": "plan", "type": "vector-quotient", "capacity": 10, "fpr": 1e-7 }),
             json!({ "op": "strip", "bits": 1000, "probes": 3 }),
             json!({}),
         ] {

@@ -129,6 +129,11 @@ mod tests {
             let mut filter = petal::QuotientFilter::builder().capacity(5000).fpr(0.01).build()
         );
         assert_line!(
+            json!({ "type": "vector-quotient", "capacity": 5000, "fpr": 0.01 }),
+            let mut filter =
+                petal::VectorQuotientFilter::builder().capacity(5000).fpr(0.01).build()
+        );
+        assert_line!(
             json!({ "type": "scalable", "capacity": 5000, "fpr": 0.01 }),
             let mut filter = petal::ScalableBloomFilter::builder().capacity(5000).fpr(0.01).build()
         );
@@ -140,15 +145,19 @@ mod tests {
             json!({ "type": "wide", "capacity": 5000, "fpr": 1e-20 }),
             let mut filter = petal::WideBloomFilter::builder().capacity(5000).fpr(1e-20).build()
         );
-        let request = json!({ "type": "static", "capacity": 5000, "fpr": 0.01 });
-        let plan = Wanted::from_json(&request).unwrap().solve().unwrap();
-        let keys: Vec<u64> = (0..5000).collect();
-        let filter = petal::StaticFilter::builder().fpr(0.01).build(&keys).unwrap();
-        assert_eq!(
-            super::rust(&plan),
-            "let filter = petal::StaticFilter::builder().fpr(0.01).build(&keys)?;"
-        );
-        let ratio = filter.size_bytes() as f64 / plan.size_bytes as f64;
-        assert!((0.95..1.1).contains(&ratio), "{ratio}");
+        let keys: Vec<u64> = (0..200_000).collect();
+        for (name, fuse, method) in [("static", false, ""), ("static-fuse", true, ".fuse(true)")] {
+            let request = json!({ "type": name, "capacity": keys.len(), "fpr": 0.01 });
+            let plan = Wanted::from_json(&request).unwrap().solve().unwrap();
+            let filter = petal::StaticFilter::builder().fpr(0.01).fuse(fuse).build(&keys).unwrap();
+            assert_eq!(
+                super::rust(&plan),
+                format!(
+                    "let filter = petal::StaticFilter::builder().fpr(0.01){method}.build(&keys)?;"
+                )
+            );
+            let ratio = filter.size_bytes() as f64 / plan.size_bytes as f64;
+            assert!((0.95..1.05).contains(&ratio), "{name}: {ratio}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use petal::{
     BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
     ClassicLayout, CountingBloomFilter, FilterType, QuotientFilter, ScalableBloomFilter, Sizing,
-    WideBloomFilter, WindowedBloomFilter, math,
+    VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, math,
 };
 use serde_json::{Value, json};
 
@@ -192,7 +192,7 @@ impl Wanted {
                 rate: Rate::Constant(fpr),
             });
         }
-        let sizing = sizing(filter_type, capacity, from).map_err(text)?;
+        let sizing = sizing(filter_type, capacity, from)?;
         Ok(Plan {
             filter_type,
             capacity,
@@ -219,7 +219,10 @@ impl Plan {
     pub(crate) fn most_keys(&self) -> Option<u64> {
         matches!(
             self.filter_type,
-            FilterType::Static | FilterType::StaticFuse | FilterType::Quotient
+            FilterType::Static
+                | FilterType::StaticFuse
+                | FilterType::Quotient
+                | FilterType::VectorQuotient
         )
         .then_some(self.capacity)
     }
@@ -295,7 +298,7 @@ fn lowest(fits: impl Fn(f64) -> bool) -> Option<f64> {
 }
 
 /// Returns the library's sizing of a filter.
-fn sizing(filter_type: FilterType, capacity: u64, from: MadeFrom) -> petal::Result<Sizing> {
+fn sizing(filter_type: FilterType, capacity: u64, from: MadeFrom) -> Result<Sizing> {
     macro_rules! bloom {
         ($filter:ty) => {{
             let builder = <$filter>::builder().capacity(capacity);
@@ -307,24 +310,32 @@ fn sizing(filter_type: FilterType, capacity: u64, from: MadeFrom) -> petal::Resu
             .sizing()
         }};
     }
+    let unknown = || Err(format!("type: the size of {filter_type} is not known here"));
     let (MadeFrom::Fpr(fpr) | MadeFrom::FprAndProbes(fpr, _)) = from else {
-        return match filter_type {
+        let sizing = match filter_type {
+            FilterType::Bloom => bloom!(BloomFilter),
             FilterType::Classic => bloom!(ClassicBloomFilter),
             FilterType::Counting => bloom!(CountingBloomFilter),
             FilterType::CountingClassic => bloom!(ClassicCountingBloomFilter),
-            _ => bloom!(BloomFilter),
+            _ => return unknown(),
         };
+        return sizing.map_err(text);
     };
-    match filter_type {
+    let sizing = match filter_type {
+        FilterType::Bloom => bloom!(BloomFilter),
         FilterType::Classic => bloom!(ClassicBloomFilter),
         FilterType::Counting => bloom!(CountingBloomFilter),
         FilterType::CountingClassic => bloom!(ClassicCountingBloomFilter),
         FilterType::Quotient => QuotientFilter::builder().capacity(capacity).fpr(fpr).sizing(),
+        FilterType::VectorQuotient => {
+            VectorQuotientFilter::builder().capacity(capacity).fpr(fpr).sizing()
+        }
         FilterType::Scalable => ScalableBloomFilter::builder().capacity(capacity).fpr(fpr).sizing(),
         FilterType::Windowed => WindowedBloomFilter::builder().capacity(capacity).fpr(fpr).sizing(),
         FilterType::Wide => WideBloomFilter::builder().capacity(capacity).fpr(fpr).sizing(),
-        _ => bloom!(BloomFilter),
-    }
+        _ => return unknown(),
+    };
+    sizing.map_err(text)
 }
 
 /// The sizing functions that both layouts have.

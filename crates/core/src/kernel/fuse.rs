@@ -44,14 +44,17 @@ pub(crate) fn fuse_hash(hash: u64) -> u64 {
 pub(crate) struct FuseParams {
     /// A power of two; 0 without keys.
     shards: u64,
-    pub(super) log_shards: u32,
     /// Segments of a shard.
     segments: u64,
-    pub(super) log_segment: u32,
+    log_segment: u32,
     /// Bits of a slot that is not wide.
     pub(super) bits: u32,
+    /// A mask of that number of bits.
+    pub(super) narrow_mask: u32,
     /// Number of segments, from the first on, with one more bit per slot.
     wide: u64,
+    /// Slots of a segment.
+    pub(super) segment: u64,
     /// Slots of a shard in which keys may start, and all slots of a shard.
     pub(super) starts: u64,
     pub(super) stride: u64,
@@ -99,11 +102,12 @@ impl FuseParams {
         let wide_slots = wide << log_segment;
         Ok(Self {
             shards,
-            log_shards: shards.checked_ilog2().unwrap_or(0),
             segments,
             log_segment: log_segment as u32,
             bits: bits as u32,
+            narrow_mask: (1 << bits) - 1,
             wide,
+            segment: 1 << log_segment,
             starts: (segments - (WAYS - 1)) << log_segment,
             stride,
             wide_slots,
@@ -159,34 +163,37 @@ impl FuseParams {
     }
 
     fn bit_slots(&self) -> BitSlots {
-        let &Self { wide_slots, wide_starts, .. } = self;
-        BitSlots { bits: self.bits.into(), wide_slots, wide_starts }
+        let &Self { narrow_mask, wide_slots, wide_starts, .. } = self;
+        BitSlots { bits: self.bits.into(), narrow_mask, wide_slots, wide_starts }
     }
 
     /// Returns the shard of a hash, its highest bits.
     #[inline(always)]
     pub(crate) fn shard(&self, g: u64) -> u64 {
-        (g >> 1) >> (63 - self.log_shards)
+        self.shard_and_start(g).0
     }
 
-    /// Returns the slot of its shard in which a key starts; monotone in the bits after those of the
-    /// shard.
+    /// Returns the shard of a hash, and the slot of its shard in which a key starts; monotone in the
+    /// bits after those of the shard.
     #[inline(always)]
-    fn start(&self, g: u64) -> u64 {
-        (((g << self.log_shards) >> 32) * self.starts) >> 32
+    fn shard_and_start(&self, g: u64) -> (u64, u64) {
+        // One product instead of two shifts.
+        let product = u128::from(g) * u128::from(self.shards);
+        let start = (product as u64 >> 32) * self.starts;
+        ((product >> 64) as u64, start >> 32)
     }
 
     /// Returns the slots of a hash in its shard.
     #[inline(always)]
     pub(crate) fn slots_in_shard(&self, g: u64, multiplier: u64) -> KeySlots {
-        self.slots_from(self.start(g), g, multiplier)
+        self.slots_from(self.shard_and_start(g).1, g, multiplier)
     }
 
     /// Returns the slots of a hash, of which the first is known.
     #[inline(always)]
     fn slots_from(&self, start: u64, g: u64, multiplier: u64) -> KeySlots {
         let e = g.wrapping_mul(multiplier);
-        let segment = 1u64 << self.log_segment;
+        let segment = self.segment;
         let in_segment = segment - 1;
         let first = start & !in_segment;
         KeySlots {
@@ -250,6 +257,8 @@ struct PairSlots;
 #[derive(Clone, Copy)]
 struct BitSlots {
     bits: u64,
+    /// The bits that all keys compare.
+    narrow_mask: u32,
     wide_slots: u64,
     wide_starts: u64,
 }
@@ -322,7 +331,8 @@ impl SlotWidth for BitSlots {
 
     #[inline(always)]
     fn mask(self, start: u64) -> u32 {
-        ((1u64 << (self.bits + u64::from(start < self.wide_starts))) - 1) as u32
+        let wide = u32::from(start < self.wide_starts);
+        self.narrow_mask << wide | wide
     }
 }
 
@@ -379,8 +389,8 @@ impl<'a> Fuse<'a> {
     #[inline(always)]
     fn slots_of(self, hash: u64) -> KeySlots {
         let g = fuse_hash(hash);
-        let shard = self.params.shard(g);
-        let start = shard * self.params.stride + self.params.start(g);
+        let (shard, start) = self.params.shard_and_start(g);
+        let start = shard * self.params.stride + start;
         // SAFETY: the shard of a hash is less than the number of shards.
         self.params.slots_from(start, g, unsafe { self.multiplier(shard) })
     }
@@ -411,11 +421,10 @@ impl<'a> Fuse<'a> {
     }
 
     /// Returns true if vectors can be used for batches and are faster: the filter has keys, fewer than
-    /// 2^32 slots and fits a cache, and its slots are not whole bytes, which are read without shifts.
+    /// 2^32 slots and fits a cache.
     pub(super) fn pays_for_vectors(self) -> bool {
-        let whole_bytes = matches!((self.params.bits, self.params.wide), (8 | 16, 0));
         let slots = self.params.shards * self.params.stride;
-        self.is_small() && !whole_bytes && (1..1 << 32).contains(&slots)
+        self.is_small() && (1..1 << 32).contains(&slots)
     }
 
     /// Prefetches the slot of any number of bits that begins in a byte: the word at that byte may be

@@ -144,7 +144,7 @@ impl<S: Store> StaticFilter<S> {
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         match &self.table {
-            Table::Ribbon(table) => self.kernel.ribbon_contains(table.ribbon(), hash),
+            Table::Ribbon(table) => table.contains(self.kernel, hash),
             Table::Fuse(table) => table.fuse().contains(hash),
         }
     }

@@ -101,6 +101,37 @@ fn kernels_agree_with_the_document() {
     }
 }
 
+/// The same for filters of 9 MiB, which prefetch, with slots of any bits.
+#[test]
+fn large_filters_agree_with_the_document() {
+    let header = file_of(&fuse(0.01).from_mixed_hashes(vec![1]).unwrap(), "");
+    let mut rng = Rng::new(17);
+    let queries = hashes(18, 10_001);
+    let (log, shards) = (11u64, 4u64);
+    for (bits, wide) in [(8u64, 0u64), (16, 0), (3, 1000), (8, 1000), (31, 1000)] {
+        let segments = (9 << 23) / ((bits * shards) << log);
+        let slots = (shards * segments) << log;
+        let words: u64 = (slots * bits + (wide << log)).div_ceil(64) + shards;
+        let length = words.div_ceil(8) * 64;
+        let mut file = header[..4096].to_vec();
+        file.extend((0..length / 8).flat_map(|_| rng.next_u64().to_le_bytes()));
+        let fields = [(24, length), (64, slots), (96, bits), (104, log), (112, shards)];
+        for (at, word) in fields.into_iter().chain([(120, segments), (128, wide)]) {
+            file[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        update_checksums(&mut file);
+        let (naive, aligned) = (Naive::new(&file), Aligned::new(&file));
+        let filter = StaticFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()).unwrap();
+        let mut found = BatchResults::new();
+        filter.contains_mixed_hashes(&queries, &mut found);
+        for (at, &hash) in queries.iter().enumerate() {
+            let expected = naive.contains(hash);
+            assert_eq!(found.get(at), expected, "{bits} {wide}: {hash:#x} in a batch");
+            assert_eq!(filter.contains_mixed_hash(hash), expected, "{bits} {wide}: {hash:#x}");
+        }
+    }
+}
+
 /// Filters from 8 MiB on prefetch.
 #[test]
 fn large_filters_contain_their_keys() {

@@ -6,127 +6,112 @@
 
 use core::arch::x86_64::*;
 
-use super::super::batch::{GROUP, in_groups, test_each};
-use super::super::fuse::{Fuse, WAYS, fuse_hash};
+use super::super::batch::in_groups;
+use super::super::fuse::{Fuse, fuse_hash};
 
 /// Keys whose positions are computed together.
 const LANES: usize = 4;
-const SLOTS: usize = WAYS as usize;
 
-/// The positions of the slots of a group of keys, and their fingerprints.
-#[derive(Default)]
-struct PreparedKeys {
-    /// The byte in which a slot begins, and the bits before it in that byte.
-    bytes: [[u64; GROUP]; SLOTS],
-    shifts: [[u64; GROUP]; SLOTS],
-    fingerprints: [u64; GROUP],
-    /// The bits that are compared.
-    masks: [u64; GROUP],
+/// The dimensions of a filter in each lane, computed once for a batch.
+struct LaneParams {
+    /// Shifts by the number of bits that select a shard.
+    log_shards: __m128i,
+    after_shard: __m128i,
+    stride: __m256i,
+    starts: __m256i,
+    /// Slots of a segment, and a mask of a slot's place in it.
+    segment: __m256i,
+    in_segment: __m256i,
+    bits: __m256i,
+    wide_slots: __m256i,
+    wide_starts: __m256i,
+    /// The bits that all keys compare, and the one that keys in wide slots compare, too.
+    narrow_mask: __m256i,
+    wide_bit: __m256i,
+}
+
+impl LaneParams {
+    #[target_feature(enable = "avx2")]
+    fn new(fuse: Fuse<'_>) -> Self {
+        let params = fuse.params;
+        let log_shards = params.shards().ilog2() as i32;
+        let all = |number: u64| _mm256_set1_epi64x(number as i64);
+        Self {
+            log_shards: _mm_cvtsi32_si128(log_shards),
+            after_shard: _mm_cvtsi32_si128(63 - log_shards),
+            stride: all(params.stride),
+            starts: all(params.starts),
+            segment: all(params.segment),
+            in_segment: all(params.segment - 1),
+            bits: all(params.bits.into()),
+            wide_slots: all(params.wide_slots),
+            wide_starts: all(params.wide_starts),
+            narrow_mask: all(params.narrow_mask.into()),
+            wide_bit: all(1 << params.bits),
+        }
+    }
 }
 
 /// Same as [`Fuse::batch`], for filters with [`Fuse::pays_for_vectors`].
 #[target_feature(enable = "avx2,bmi2")]
 pub(in super::super) fn contains_batch(fuse: Fuse<'_>, hashes: &[u64], found: &mut [u64]) {
     assert!(fuse.pays_for_vectors(), "slots of 32 bits");
-    // A slot and the bits before it in its first byte.
-    if fuse.params.bits + 1 + 7 <= u32::BITS {
-        contains_batch_with(fuse, hashes, found, test::<u32>);
-    } else {
-        contains_batch_with(fuse, hashes, found, test::<u64>);
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx2,bmi2")]
-fn contains_batch_with(
-    fuse: Fuse<'_>,
-    hashes: &[u64],
-    found: &mut [u64],
-    test: impl Fn(Fuse<'_>, &PreparedKeys) -> u8,
-) {
-    let mut prepared = PreparedKeys::default();
+    let params = LaneParams::new(fuse);
     in_groups(hashes, found, |group| {
-        prepare(fuse, group, &mut prepared);
-        test(fuse, &prepared)
+        let (first, second) = group.split_at(LANES);
+        contains_four(fuse, &params, first) | contains_four(fuse, &params, second) << LANES
     });
 }
 
-/// Computes the positions of the slots of a group of keys.
+/// Returns a bit for each of four hashes: whether the filter contains it.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
-fn prepare(fuse: Fuse<'_>, hashes: &[u64; GROUP], prepared: &mut PreparedKeys) {
-    let params = fuse.params;
-    let all = |number: u64| _mm256_set1_epi64x(number as i64);
-    let segment = 1 << params.log_segment;
-    let (starts, in_segment) = (all(params.starts), all(segment - 1));
-    let (bits, wide_slots) = (all(params.bits.into()), all(params.wide_slots));
-    let wide_starts = all(params.wide_starts);
-    let (narrow_mask, wide_bit) = (all((1 << params.bits) - 1), all(1 << params.bits));
-    let log_shards = _mm_cvtsi32_si128(params.log_shards as i32);
-    let after_shard = _mm_cvtsi32_si128(63 - params.log_shards as i32);
-    let stride = all(params.stride);
-    for first in (0..GROUP).step_by(LANES) {
-        // SAFETY: four words of an array of eight, from 0 or 4 on.
-        let store = |words: &mut [u64; GROUP], vector| unsafe {
-            _mm256_storeu_si256(words.as_mut_ptr().add(first).cast(), vector);
+fn contains_four(fuse: Fuse<'_>, params: &LaneParams, hashes: &[u64]) -> u8 {
+    let hashed = [hashes[0], hashes[1], hashes[2], hashes[3]].map(fuse_hash);
+    // SAFETY: the shard of a hash exists.
+    let product = |g: u64| g.wrapping_mul(unsafe { fuse.multiplier(fuse.params.shard(g)) });
+    // From registers: reading a vector is slow while the stores of its words are in flight.
+    let vector = |[first, second, third, fourth]: [u64; LANES]| {
+        _mm256_set_epi64x(fourth as i64, third as i64, second as i64, first as i64)
+    };
+    let (g, e) = (vector(hashed), vector(hashed.map(product)));
+    let shard = _mm256_srl_epi64(_mm256_srli_epi64::<1>(g), params.after_shard);
+    let shard = _mm256_mul_epu32(shard, params.stride);
+    let rest = _mm256_srli_epi64::<32>(_mm256_sll_epi64(g, params.log_shards));
+    let start = _mm256_srli_epi64::<32>(_mm256_mul_epu32(rest, params.starts));
+    let start = _mm256_add_epi64(shard, start);
+    let e_high = _mm256_srli_epi64::<32>(e);
+    let first = _mm256_andnot_si256(params.in_segment, start);
+    let second = _mm256_add_epi64(first, params.segment);
+    let third = _mm256_add_epi64(second, params.segment);
+    let fourth = _mm256_add_epi64(third, params.segment);
+    let in_segment = |e| _mm256_and_si256(e, params.in_segment);
+    let slots = [
+        start,
+        _mm256_add_epi64(second, in_segment(_mm256_srli_epi64::<16>(e))),
+        _mm256_add_epi64(third, in_segment(e_high)),
+        _mm256_add_epi64(fourth, in_segment(_mm256_srli_epi64::<48>(e))),
+    ];
+    // The XOR of the fingerprint and the slots, and other bits above those of a slot.
+    let mut sum = _mm256_xor_si256(g, e_high);
+    for slot in slots {
+        // Slots have 32 bits, so the other halves are 0 in the minimum, too.
+        let wide = _mm256_min_epu32(slot, params.wide_slots);
+        let bit = _mm256_add_epi64(_mm256_mul_epu32(slot, params.bits), wide);
+        let mut bytes = [0u64; LANES];
+        // SAFETY: four words.
+        unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), _mm256_srli_epi64::<3>(bit)) };
+        let word = |lane: usize| {
+            // SAFETY: the slots of a key exist, as in `Fuse::contains`, and at least one word follows.
+            unsafe { fuse.bytes.as_ptr().add(bytes[lane] as usize).cast::<u64>().read_unaligned() }
         };
-        // In registers: reading a vector is slow while the stores of its words are in flight.
-        let hash = |lane: usize| fuse_hash(hashes[first + lane]);
-        let hashed = [hash(0), hash(1), hash(2), hash(3)];
-        // SAFETY: the shard of a hash exists.
-        let product = |g: u64| g.wrapping_mul(unsafe { fuse.multiplier(params.shard(g)) });
-        let vector = |[first, second, third, fourth]: [u64; LANES]| {
-            _mm256_set_epi64x(fourth as i64, third as i64, second as i64, first as i64)
-        };
-        let (g, e) = (vector(hashed), vector(hashed.map(product)));
-        let shard = _mm256_srl_epi64(_mm256_srli_epi64::<1>(g), after_shard);
-        let shard = _mm256_mul_epu32(shard, stride);
-        let rest = _mm256_srli_epi64::<32>(_mm256_sll_epi64(g, log_shards));
-        let start = _mm256_srli_epi64::<32>(_mm256_mul_epu32(rest, starts));
-        let start = _mm256_add_epi64(shard, start);
-        let base = _mm256_andnot_si256(in_segment, start);
-        let other = |number: u64, e| {
-            let base = _mm256_add_epi64(base, all(number * segment));
-            _mm256_add_epi64(base, _mm256_and_si256(e, in_segment))
-        };
-        let slots = [
-            start,
-            other(1, _mm256_srli_epi64::<16>(e)),
-            other(2, _mm256_srli_epi64::<32>(e)),
-            other(3, _mm256_srli_epi64::<48>(e)),
-        ];
-        for (way, slot) in slots.into_iter().enumerate() {
-            // Slots have 32 bits, so the other halves are 0 in the minimum, too.
-            let wide = _mm256_min_epu32(slot, wide_slots);
-            let bit = _mm256_add_epi64(_mm256_mul_epu32(slot, bits), wide);
-            store(&mut prepared.bytes[way], _mm256_srli_epi64::<3>(bit));
-            store(&mut prepared.shifts[way], _mm256_and_si256(bit, all(7)));
-        }
-        let is_wide = _mm256_cmpgt_epi64(wide_starts, start);
-        let mask = _mm256_or_si256(narrow_mask, _mm256_and_si256(is_wide, wide_bit));
-        store(&mut prepared.masks, mask);
-        store(&mut prepared.fingerprints, _mm256_xor_si256(g, _mm256_srli_epi64::<32>(e)));
+        let words = vector([word(0), word(1), word(2), word(3)]);
+        let shift = _mm256_and_si256(bit, _mm256_set1_epi64x(7));
+        sum = _mm256_xor_si256(sum, _mm256_srlv_epi64(words, shift));
     }
-}
-
-/// A word or half word that contains a slot.
-trait SlotWord: Copy + Into<u64> {}
-impl SlotWord for u32 {}
-impl SlotWord for u64 {}
-
-/// Returns a bit for each key of a group: whether the filter contains it.
-#[inline(always)]
-fn test<W: SlotWord>(fuse: Fuse<'_>, prepared: &PreparedKeys) -> u8 {
-    test_each(0..GROUP, |key| {
-        let mut sum = prepared.fingerprints[key];
-        for way in 0..SLOTS {
-            let (byte, shift) = (prepared.bytes[way][key], prepared.shifts[way][key]);
-            // SAFETY: the slots of a key exist, as in `Fuse::contains`, and at least one word
-            // follows.
-            let word =
-                unsafe { fuse.bytes.as_ptr().add(byte as usize).cast::<W>().read_unaligned() };
-            sum ^= word.into() >> (shift % 64);
-        }
-        sum & prepared.masks[key] == 0
-    })
+    let is_wide = _mm256_cmpgt_epi64(params.wide_starts, start);
+    let wide_bit = _mm256_and_si256(is_wide, params.wide_bit);
+    let compared = _mm256_and_si256(sum, _mm256_or_si256(params.narrow_mask, wide_bit));
+    let equal = _mm256_cmpeq_epi64(compared, _mm256_setzero_si256());
+    _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u8
 }

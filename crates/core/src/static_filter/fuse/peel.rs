@@ -8,7 +8,7 @@
 //! their indices. The slot of a peeled key keeps its index. Keys are sorted by their first slot, so
 //! that the slots of near keys are near each other and stay cached.
 //!
-//! Cost: 25 ns per key. Memory: 8 bytes per slot. Source: Graf & Lemire 2022, "Binary fuse filters:
+//! Memory: 8 bytes per slot. Source: Graf & Lemire 2022, "Binary fuse filters:
 //! fast and smaller than xor filters".
 
 use super::super::sort::reserve;

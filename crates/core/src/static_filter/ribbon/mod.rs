@@ -14,6 +14,7 @@ use layout::RibbonLayout;
 
 use crate::error::Result;
 use crate::explanation::{ExplainedPart, Explanation};
+use crate::kernel::KernelHandle;
 use crate::kernel::ribbon::{BUCKET, Layer, LayerStep, Ribbon, WIDTH};
 use crate::math;
 use crate::membership::counted;
@@ -41,6 +42,13 @@ impl<S: Store> RibbonTable<S> {
             cuts: lines_as_half_words(self.cuts.lines()),
             rows: lines_as_half_words(self.rows.lines()),
         }
+    }
+
+    /// Returns whether the filter contains a hash. Not inlined, so that a query of the other layout
+    /// saves no registers for this one.
+    #[inline(never)]
+    pub(super) fn contains(&self, kernel: KernelHandle, hash: u64) -> bool {
+        kernel.ribbon_contains(self.ribbon(), hash)
     }
 
     pub(super) fn is_empty(&self) -> bool {
