@@ -2,11 +2,12 @@
 //!
 //! A filter is a number of *shards*, each a row of *segments* of 2^s slots. A hash g selects a shard
 //! and a *start* in it, the first slot of the key; a multiplier of the shard gives the other three, in
-//! the three segments after that of the start. The last three segments of a shard have no starts. docs/reference/format.md, "Layout 12",
-//! has the full definition.
+//! the three segments after that of the start. The last three segments of a shard have no starts.
+//! docs/reference/format.md, "Layout 12", has the full definition.
 //!
 //! Slots are packed bits. The first segments of the filter, the *wide* ones, have one bit more than
-//! the others; a key compares it if all its slots are wide. The multipliers of the shards follow the slots.
+//! the others; a key compares it if all its slots are wide. The multipliers of the shards follow the
+//! slots.
 //!
 //! Invariant: all positions are inside the bytes, whatever the hash and the bytes are, because
 //! [`FuseParams`] is validated and [`Fuse::new`] checks the length.
@@ -32,7 +33,8 @@ const MAX_SLOTS: u64 = 1 << 50;
 const MAX_STRIDE: u64 = 1 << 31;
 
 /// Returns the hash of a key in the filter, whose bits are random even if the filter is built from
-/// keys that were selected by their hash.
+/// keys that were selected by their hash. Two hashes may give the same one, as those of a random
+/// function do.
 #[inline(always)]
 pub(crate) fn fuse_hash(hash: u64) -> u64 {
     let product = u128::from(hash) * u128::from(MIX_HIGH);

@@ -99,8 +99,8 @@ impl StaticBuilder {
 
     /// Builds the filter of these keys, which may contain duplicates.
     ///
-    /// Cost: about 100 ns per key and thread; 16 bytes of memory per key beside the filter, and the
-    /// filter a second time at the end.
+    /// Cost: about 100 ns per key and thread; 16 bytes of memory per key beside the filter, and
+    /// without [`fuse`](Self::fuse) the filter a second time at the end.
     ///
     /// # Errors
     /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit
@@ -155,7 +155,8 @@ impl StaticBuilder {
                 found,
             ));
         }
-        let floor = math::hash_floor(keys as u64);
+        let floor =
+            if self.fuse { fuse::hash_floor(keys as u64) } else { math::hash_floor(keys as u64) };
         if floor > rate / 2.0 {
             return Err(Error::unattainable(keys as u64, rate, floor));
         }

@@ -61,7 +61,7 @@ impl<S: Store> Membership for StaticFilter<S> {
             Table::Ribbon(table) => table.expected_fpr(),
             Table::Fuse(table) => table.fpr(),
         };
-        math::probability_of_either(fpr, math::hash_floor(keys))
+        math::probability_of_either(fpr, self.hash_floor(keys))
     }
 
     /// See [`StaticFilter::fpr`].

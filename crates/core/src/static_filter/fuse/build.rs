@@ -15,7 +15,7 @@ use core::num::NonZeroUsize;
 use super::super::builder::Wanted;
 use super::super::sort::{cut_off, reserve, share_work, sort};
 use super::peel::{MAX_KEYS, Solver};
-use super::{FuseTable, lines_of};
+use super::{FuseTable, hash_floor, lines_of};
 use crate::error::{Error, Result};
 use crate::kernel::blocked::{MIX_HIGH, MIX_LOW};
 use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS, fuse_hash};
@@ -87,6 +87,9 @@ fn shard_ends(hashes: &[u64], shards: u64) -> Result<(Vec<usize>, u64)> {
     Ok((ends, most as u64))
 }
 
+/// The part of the rate that collisions of hashes may add to it.
+const NEGLIGIBLE: f64 = 1e-6;
+
 /// The bits of slots.
 struct SlotPlan {
     bits: u64,
@@ -96,7 +99,7 @@ struct SlotPlan {
 
 impl SlotPlan {
     fn new(rate: f64, keys: u64) -> Result<Self> {
-        let floor = math::hash_floor(keys);
+        let floor = hash_floor(keys);
         // A rate of 2^-8 has slots of 8 bits, not more of them for the last millionth.
         let aim = if floor < rate * NEGLIGIBLE { rate } else { rate - floor };
         let (bits, share) = math::static_columns(aim);
@@ -126,9 +129,6 @@ impl SlotPlan {
         FuseParams::new(shards, segments, log_segment as u64, bits, wide)
     }
 }
-
-/// The part of the rate that collisions of hashes may add to it.
-const NEGLIGIBLE: f64 = 1e-6;
 
 /// Solves all shards; `None` if one cannot be solved.
 fn solve(

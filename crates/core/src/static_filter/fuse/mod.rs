@@ -16,6 +16,12 @@ use crate::kernel::fuse::{Fuse, FuseParams, WAYS};
 use crate::math;
 use crate::store::{CacheLine, Owned, Store};
 
+/// Returns the probability that an absent key has the same [`fuse_hash`](crate::kernel::fuse::fuse_hash) as one of
+/// `keys` keys. Such a hash has one preimage on average, and one more if it is that of a key.
+pub(super) fn hash_floor(keys: u64) -> f64 {
+    math::hash_floor(keys.saturating_mul(2))
+}
+
 /// The dimensions of a binary fuse filter, and its slots and multipliers.
 #[derive(Clone, Debug)]
 pub(super) struct FuseTable<S> {

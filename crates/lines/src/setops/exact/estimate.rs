@@ -24,8 +24,8 @@ use crate::setops::set_semantics::SetOp;
 /// How the lines of the inputs are counted for an estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
-    /// By a full scan if the inputs are files of at most 512 MiB together, decompressed; otherwise by
-    /// samples.
+    /// By a full scan if the inputs are files of at most 512 MiB together, and compressed ones of at
+    /// most 64 MiB, decompressed; otherwise by samples.
     #[default]
     Auto,
     /// By random blocks of files, at most 256 MiB of each, and by the first 64 MiB of compressed
@@ -171,7 +171,7 @@ impl ExactJob<'_> {
         let bytes = sizes.others.iter().map(|other| other.bytes).sum::<u64>() + sizes.first.bytes;
         let objects = first.iter().chain(others).any(Input::is_object);
         let full_scan = match counting {
-            Counting::Auto => !objects && bytes <= MAX_AUTO_SCAN,
+            Counting::Auto => !objects && bytes <= MAX_AUTO_SCAN && sizes.are_known(first, others),
             Counting::Sample => false,
             Counting::FullScan => true,
         };

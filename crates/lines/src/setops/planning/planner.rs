@@ -3,6 +3,8 @@
 //! docs/design/file-engine.md describes the strategies and their costs. A wrong estimate costs
 //! time; it never changes the result.
 
+use std::slice;
+
 use serde::{Deserialize, Serialize};
 
 use super::cost;
@@ -11,6 +13,7 @@ use super::interval::Interval;
 use super::job_counts::{InputCounts, JobCounts};
 use super::sample::Sample;
 use crate::fingerprint::Table;
+use crate::io::Input;
 use crate::memory::Budget;
 use crate::setops::set_semantics::SetOp;
 
@@ -81,15 +84,15 @@ impl InputSizes {
         Self { op, first, others, matches, shares: vec![], result: None }
     }
 
-    /// Returns these sizes with other numbers, each at one place of its bounds: `lines`, `distinct`,
-    /// `shared` and `result` return it.
+    /// Returns these sizes with other numbers, each at one place of its bounds: that of bytes and lines,
+    /// of distinct lines, of shared lines, and of the result.
     pub(crate) fn with_counts(&self, counts: &JobCounts, at: [Place; 4]) -> Self {
         let [lines, distinct, shared, result] = at;
         let sample = |sample: &Sample, counts: &InputCounts| {
             let lines = lines(&counts.lines).ceil();
             let distinct = distinct(&counts.distinct).ceil().min(lines);
             Sample {
-                bytes: counts.bytes.value as u64,
+                bytes: lines(&counts.bytes) as u64,
                 lines: lines as u64,
                 distinct: distinct as u64,
                 cold: sample.cold,
@@ -107,6 +110,19 @@ impl InputSizes {
             .collect();
         let result = result(&counts.result).min(first.distinct as f64);
         Self { op: self.op, first, others, matches: vec![], shares, result: Some(result) }
+    }
+
+    /// Returns whether the sizes of the inputs are more than a guess from the beginning of compressed
+    /// ones.
+    pub(crate) fn are_known(&self, first: &[Input], others: &[Input]) -> bool {
+        let known = |inputs: &[Input], sample: &Sample| {
+            sample.sampled >= sample.lines || inputs.iter().all(Input::has_positions)
+        };
+        known(first, &self.first)
+            && others
+                .iter()
+                .zip(&self.others)
+                .all(|(other, sample)| known(slice::from_ref(other), sample))
     }
 
     /// Returns the counts of samples that may not be representative: of the beginning of a compressed
