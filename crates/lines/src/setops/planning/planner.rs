@@ -89,10 +89,11 @@ impl InputSizes {
     pub(crate) fn with_counts(&self, counts: &JobCounts, at: [Place; 4]) -> Self {
         let [lines, distinct, shared, result] = at;
         let sample = |sample: &Sample, counts: &InputCounts| {
+            let bytes = lines(&counts.bytes);
             let lines = lines(&counts.lines).ceil();
             let distinct = distinct(&counts.distinct).ceil().min(lines);
             Sample {
-                bytes: lines(&counts.bytes) as u64,
+                bytes: bytes as u64,
                 lines: lines as u64,
                 distinct: distinct as u64,
                 cold: sample.cold,
