@@ -334,7 +334,7 @@ fn hostile_fields_with_valid_checksums_are_errors() {
         (8, short(2), Version),
         (8, short(u16::MAX), Version),
         (10, short(0), Version),
-        (10, short(12), Version),
+        (10, short(13), Version),
         (12, vec![1], Corrupt),
         (15, vec![0x80], Corrupt),
         (16, long(0), Corrupt),
