@@ -65,7 +65,7 @@ fn info_has_a_petal_section() {
     let server = Server::new();
     sample_filters::create(&server, 100);
     let section = server.call("INFO petal").text();
-    assert!(section.contains("petal_filters:11"), "{section}");
+    assert!(section.contains("petal_filters:12"), "{section}");
     assert!(section.contains("petal_memory_bytes:"), "{section}");
 }
 
