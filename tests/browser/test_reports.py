@@ -17,7 +17,7 @@ PAGES = {
     "estimate": (["plan common a b -m 8M --html PAGE"], 2),
     "common": (["common --strategy partition a b -m 8M -o out --report r", "report r --html PAGE"], 4),
     "diff": (["diff --approx -q a b -o out --report r", "report r --html PAGE"], 3),
-    "dedup": (["dedup a b -c --report r", "report r --html PAGE"], 3),
+    "dedup": (["dedup --strategy memory a b -c --report r", "report r --html PAGE"], 3),
 }
 
 
