@@ -32,30 +32,36 @@ fn install() -> Result {
 
 /// Runs the tests in Rust, those with a browser and those of the examples.
 fn others(foreign: bool) -> Result {
-    check::run_tests()?;
-    loom::loom()?;
-    if foreign {
-        peers::test_formats()?;
-        wasm::wasm()?;
-        release::pack_dev_builds()?;
-        package::package()?;
-        browser::run_tests(&[])?;
-        example::run_tests(&[])?;
-    }
-    Ok(())
+    let own: &[Step] = &[check::run_tests, loom::loom];
+    let with_foreign: &[Step] = &[
+        peers::test_formats,
+        wasm::wasm,
+        release::pack_dev_builds,
+        package::package,
+        || browser::run_tests(&[]),
+        || example::run_tests(&[]),
+    ];
+    run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
 
 /// Runs the tests of the Python package.
 fn python_package(foreign: bool, engines: bool) -> Result {
     // The longest ones first.
-    if engines {
-        python::run_tests(Tier::Engines, &[])?;
-    }
-    python::run_tests(Tier::Own, &[])?;
-    if foreign {
-        python::run_tests(Tier::Foreign, &[])?;
-    }
-    Ok(())
+    let tiers = [(Tier::Engines, engines), (Tier::Own, true), (Tier::Foreign, foreign)];
+    let steps: Vec<_> = tiers
+        .into_iter()
+        .filter(|(_, selected)| *selected)
+        .map(|(tier, _)| move || python::run_tests(tier, &[]))
+        .collect();
+    run_all(&steps)
+}
+
+type Step = fn() -> Result;
+
+/// Runs every step, also after one that failed.
+fn run_all<'a, S: Fn() -> Result + 'a>(steps: impl IntoIterator<Item = &'a S>) -> Result {
+    let errors: Vec<_> = steps.into_iter().filter_map(|step| step().err()).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\ncargo x: ")) }
 }
 
 /// Runs two lists of steps at the same time. Both run until they end or fail; the output of each step of the second is
