@@ -109,11 +109,10 @@ fn table(
         "ranges",
         match estimate.full_scan {
             true => format!("hold with {confidence} % confidence; all lines were read"),
-            false if estimate.kept_range.most.is_none() => {
-                "have no upper bounds, because the beginning of a compressed input was sampled; \
-                 add --full-scan"
-                    .to_owned()
-            }
+            false if estimate.bytes_read_range.most.is_none() => format!(
+                "hold with {confidence} % confidence, some without an upper bound: only the beginning \
+                 of a compressed input was read; add --full-scan"
+            ),
             false => {
                 format!(
                     "hold with {confidence} % confidence, from samples; narrower by --full-scan"

@@ -140,13 +140,6 @@ fn estimate_as_text_and_its_errors() {
     for name in ["lines of", "strategy", "passes", "reads", "temporary disk", "false", "time"] {
         assert!(text.contains(name), "{name}: {text}");
     }
-    dir.write("a.gz", gz(&dir.read("a")));
-    assert!(dir.run("plan dedup a.gz").text().contains("lines of"));
-    // The beginning of a compressed file tells nothing about its rest.
-    let plan = json(&dir.run("plan dedup a.gz --full-scan=never --json").ok());
-    assert_eq!(plan["kept_range"][1], Value::Null, "{plan}");
-    let text = dir.run("plan dedup a.gz --full-scan=never").text();
-    assert!(text.contains("add --full-scan") && text.contains("(at least "), "{text}");
     assert_eq!(dir.run("plan -n 5 -p 1% --full-scan").code, Some(2));
     assert!(dir.run("plan common a b -c").text().contains("passes"));
     let line = dir.run_with("plan common a -", b"x\n").failure();
@@ -165,4 +158,46 @@ fn estimate_as_text_and_its_errors() {
         let line = dir.run(&format!("plan {args}")).failure();
         assert!(line.contains(text), "{args}: {line}");
     }
+}
+
+#[test]
+fn short_compressed_inputs_have_bounds() {
+    let dir = dir(10);
+    dir.write("b.gz", gz(&dir.read("b")));
+    let plan = json(&dir.run("plan common a b.gz --json").ok());
+    assert_eq!(plan["full_scan"], true, "{plan}");
+    let plan = json(&dir.run("plan common a b.gz --full-scan=never --json").ok());
+    assert_eq!(plan["full_scan"], false, "{plan}");
+    for range in ["bytes_read_range", "candidates_range", "kept_range"] {
+        assert_ne!(plan[range][1], Value::Null, "{range}: {plan}");
+    }
+    // All lines are read, because the inputs are small.
+    assert_eq!(plan["kept"], LINES / 10, "{plan}");
+    assert_eq!(plan["kept_range"][0], plan["kept_range"][1], "{plan}");
+    let lines = dir.read("b").iter().filter(|&&byte| byte == b'\n').count();
+    assert_eq!(plan["inputs"][1]["lines_range"], serde_json::json!([lines, lines]), "{plan}");
+}
+
+/// The beginning of a compressed input tells nothing about its rest, but the other inputs have bounds.
+#[test]
+fn long_compressed_inputs_have_no_upper_bounds() {
+    let dir = dir(10);
+    // More than 64 MiB.
+    let text: Vec<u8> = dir.read("b").into_iter().cycle().take(70 << 20).collect();
+    dir.write("b.gz", gz(&text));
+    let plan = json(&dir.run("plan common a b.gz --json").ok());
+    let [a, b] = [&plan["inputs"][0], &plan["inputs"][1]];
+    assert_eq!(plan["full_scan"], false, "{plan}");
+    assert_eq!(a["distinct_range"], serde_json::json!([LINES, LINES]), "{plan}");
+    assert_eq!(b["distinct_range"][1], Value::Null, "{plan}");
+    assert_eq!(plan["bytes_read_range"][1], Value::Null, "{plan}");
+    // No more lines can be in common than the first input has.
+    assert_eq!(plan["kept_range"][1], LINES, "{plan}");
+    let text = dir.run("plan common a b.gz").text();
+    assert!(text.contains("some without an upper bound: only the beginning"), "{text}");
+    assert!(text.contains("add --full-scan") && text.contains("(at least "), "{text}");
+    let plan = json(&dir.run("plan common a b.gz --full-scan --json").ok());
+    assert_eq!(plan["kept"], LINES / 10, "{plan}");
+    let plan = json(&dir.run("plan symdiff a b.gz --json").ok());
+    assert_eq!(plan["kept_range"][1], Value::Null, "{plan}");
 }

@@ -31,7 +31,7 @@ pub(crate) use content_check::ContentChecks;
 pub(crate) use file_stat::FileStat;
 pub(crate) use identity::{BlockSum, Checksum, FileIdentity};
 pub use input::FileStamp;
-pub(crate) use input::{Input, Open};
+pub(crate) use input::{DecompressedLength, Input, Open};
 pub(crate) use input_file::{InputFile, read_at};
 pub use lock::Lock;
 pub(crate) use output_start::OutputStart;

@@ -47,6 +47,7 @@ use super::tables::{Table, TableKind};
 use super::temp_dir::FileUsage;
 use crate::error::{Error, Result};
 use crate::keys::{Fields, FoundValues, KeySpec};
+pub(crate) use samples::DecompressedLength;
 
 /// An input that has been opened and checked, but not read.
 pub(crate) struct Input {

@@ -10,16 +10,24 @@ use crate::io::compression;
 use crate::io::identity::CheckTime;
 use crate::io::tables::Table;
 
+/// The decompressed length of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecompressedLength {
+    /// The whole input was decompressed.
+    Exact(u64),
+    /// Extrapolated from the beginning of the input.
+    Estimate(u64),
+}
+
 impl Input {
-    /// Calls `show` with the first `most` bytes of a compressed file, block by block, and returns an
-    /// estimate of its decompressed length. `None` for other inputs. The decoder may use `memory`
-    /// bytes.
+    /// Calls `show` with the first `most` bytes of a compressed file, block by block, and returns its
+    /// decompressed length. `None` for other inputs. The decoder may use `memory` bytes.
     pub(crate) fn decompressed_sample(
         &self,
         most: u64,
         memory: u64,
         mut show: impl FnMut(&[u8]),
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<DecompressedLength>> {
         if let Some(table) = &self.table {
             return self.table_sample(table, most, memory, show).map(Some);
         }
@@ -35,26 +43,26 @@ impl Input {
             .map_err(|error| Error::read(&self.name, error))?;
         checked.unwrap_or(Ok(()))?;
         if went < most {
-            return Ok(Some(went));
+            return Ok(Some(DecompressedLength::Exact(went)));
         }
         let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
-        Ok(Some((went as f64 / share) as u64))
+        Ok(Some(DecompressedLength::Estimate((went as f64 / share) as u64)))
     }
 
-    /// Calls `show` with the first frames of a table, about `most` bytes, and returns an estimate of
-    /// the length of all frames.
+    /// Calls `show` with the first frames of a table, about `most` bytes, and returns the length of all
+    /// frames.
     fn table_sample(
         &self,
         table: &Arc<Table>,
         most: u64,
         memory: u64,
         mut show: impl FnMut(&[u8]),
-    ) -> Result<u64> {
+    ) -> Result<DecompressedLength> {
         let mut stream = table.keys(memory)?;
         let (mut buffer, mut bytes) = (vec![0; 64 << 10], 0);
         while bytes < most {
             match stream.read(&mut buffer).map_err(|error| Error::read(&self.name, error))? {
-                0 => return Ok(bytes),
+                0 => return Ok(DecompressedLength::Exact(bytes)),
                 got => {
                     show(&buffer[..got]);
                     bytes += got as u64;
@@ -62,6 +70,6 @@ impl Input {
             }
         }
         let share = table.rows() as f64 / stream.row().max(1) as f64;
-        Ok((bytes as f64 * share) as u64)
+        Ok(DecompressedLength::Estimate((bytes as f64 * share) as u64))
     }
 }

@@ -16,7 +16,8 @@ use crate::fingerprint::LineHasher;
 use crate::io::Input;
 use crate::setops::planning::block_sample::{self, BlockSample};
 use crate::setops::planning::{
-    CONFIDENCE, InputCounts, InputSizes, Interval, JobCounts, Place, Plan,
+    BaseCounts, CONFIDENCE, InputCounts, InputSizes, Interval, JobCounts, MAX_DECOMPRESSED, Place,
+    Plan, Sample,
 };
 use crate::setops::planning::{cost, full_scan};
 use crate::setops::set_semantics::SetOp;
@@ -171,7 +172,7 @@ impl ExactJob<'_> {
         let bytes = sizes.others.iter().map(|other| other.bytes).sum::<u64>() + sizes.first.bytes;
         let objects = first.iter().chain(others).any(Input::is_object);
         let full_scan = match counting {
-            Counting::Auto => !objects && bytes <= MAX_AUTO_SCAN && sizes.are_known(first, others),
+            Counting::Auto => !objects && bytes <= MAX_AUTO_SCAN && sizes.have_exact_bytes(),
             Counting::Sample => false,
             Counting::FullScan => true,
         };
@@ -189,7 +190,7 @@ impl ExactJob<'_> {
         for ends in 0..16 {
             all.push(at([0, 1, 2, 3].map(|axis| ENDS[ends >> axis & 1])));
         }
-        let bounded = counts.result.most.is_finite();
+        let bounded = counts.are_bounded();
         let range = |number: fn(&PhaseTotals) -> [u64; 2]| {
             let numbers = || all.iter().map(|(totals, _)| number(totals));
             let most = bounded.then(|| numbers().map(|[_, most]| most).max().unwrap_or(0));
@@ -249,16 +250,30 @@ impl ExactJob<'_> {
                 |inputs: &Vec<_>| full_scan::scan(&pass, &self.hasher, inputs, memory, among);
             return Ok(full_scan::counts(self.op, inputs.iter().map(scan).collect::<Result<_>>()?));
         }
-        if !inputs.iter().flatten().all(|input| input.has_positions()) {
-            return Ok(sizes.extrapolated());
-        }
-        let sample = |(number, inputs): (usize, &Vec<_>)| {
-            let numbers = [number, among];
-            let (hasher, progress) = (&self.hasher, self.progress);
-            BlockSample::of(inputs, hasher, self.delimiter, memory, numbers, progress)
+        // Of a symmetric difference, the sides are one sample.
+        let sampled = [&sizes.first].into_iter().chain(&sizes.others).chain([&sizes.first]);
+        let hasher = &self.hasher;
+        let sample = |((number, inputs), sampled): ((usize, &Vec<&Input>), &Sample)| {
+            if inputs.iter().all(|input| input.has_positions()) {
+                let numbers = [number, among];
+                let (delimiter, progress) = (self.delimiter, self.progress);
+                BlockSample::of(inputs, hasher, delimiter, memory, numbers, progress).map(Some)
+            } else if sampled.has_exact_bytes && sampled.bytes <= MAX_DECOMPRESSED {
+                BlockSample::complete(inputs, &self.pass(), hasher, memory, among).map(Some)
+            } else {
+                Ok(None)
+            }
         };
-        let samples = inputs.iter().enumerate().map(sample).collect::<Result<_>>()?;
-        Ok(block_sample::counts(self.op, samples))
+        let samples = inputs.iter().enumerate().zip(sampled).map(sample);
+        let samples = samples.collect::<Result<Vec<_>>>()?;
+        let counts = if samples.iter().all(Option::is_some) {
+            BaseCounts::unknown(among)
+        } else if self.op == SetOp::SymDiff {
+            return Ok(sizes.extrapolated().derive(self.op));
+        } else {
+            sizes.extrapolated()
+        };
+        Ok(block_sample::refine(counts, samples).derive(self.op))
     }
 
     /// Returns the range of the time.

@@ -26,6 +26,8 @@
 //! theirs with bounds of its own: equal lines are kept in all blocks or in none, so the deviation
 //! between blocks does not show how many are kept.
 //!
+//! An input that was read completely is one block: its lines are in one block each.
+//!
 //! Cost: reads at most 256 MiB of an input.
 
 use std::ops::ControlFlow;
@@ -33,13 +35,13 @@ use std::ops::ControlFlow;
 use super::block_reader::{BlockReader, SampledLine};
 use super::hash_sample::mixed_bits;
 use super::interval::Interval;
-use super::job_counts::{InputCounts, JobCounts};
+use super::job_counts::{BaseCounts, InputCounts};
 use super::sample::scattered;
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
 use crate::io::Input;
 use crate::progress::Progress;
-use crate::setops::set_semantics::SetOp;
+use crate::scan::{Batch, Pass, Scratch};
 
 /// The length of a block in bytes.
 const BLOCK: u64 = 16 << 10;
@@ -57,9 +59,9 @@ const FREQUENT: usize = 4;
 /// A sample of the blocks of one input, or of several that are taken as one.
 pub(crate) struct BlockSample {
     bytes: u64,
-    /// The share of the blocks that were sampled.
+    /// The share of the blocks that were sampled; 1 if the input was read completely.
     share: f64,
-    /// The lines of each sampled block.
+    /// The lines of each sampled block. An input that was read completely is one block.
     lines: Vec<f64>,
     /// Distinct pairs of a hash and a block, sorted: mixed bits of the hash, then the block.
     keys: Vec<u64>,
@@ -77,23 +79,45 @@ impl BlockSample {
         [number, among]: [usize; 2],
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let most = (memory / 8).clamp(MIN_KEYS, MAX_KEYS) / among as u64;
+        let keys = Keys::within(memory, among);
         let objects = inputs.iter().any(|input| input.is_object());
         let blocks = if objects { MAX_REQUESTS } else { MAX_BLOCKS };
         let mut reader = BlockReader::new(hasher, delimiter, progress);
-        Self::within([blocks, most], inputs, &mut reader, number as u64)
+        Self::of_blocks(blocks, keys, inputs, &mut reader, number as u64)
     }
 
-    /// Samples at most `most_blocks` blocks, and keeps at most `most` keys.
-    fn within(
-        [most_blocks, most]: [u64; 2],
+    /// Reads whole inputs, which may be compressed.
+    pub(crate) fn complete(
+        inputs: &[&Input],
+        pass: &Pass<'_>,
+        hasher: &LineHasher,
+        memory: u64,
+        among: usize,
+    ) -> Result<Self> {
+        let mut keys = Keys::within(memory, among);
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.hash_lines(batch, hasher.spec());
+        };
+        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.hashes.iter().for_each(|&hash| keys.push(hash, 0));
+            Ok(ControlFlow::Continue(()))
+        };
+        let stats = pass.run("counting", inputs, map, fold)?;
+        keys.compact();
+        let Keys { keys, depth, .. } = keys;
+        Ok(Self { bytes: stats.bytes, share: 1.0, lines: vec![stats.lines as f64], keys, depth })
+    }
+
+    /// Samples at most `most` blocks.
+    fn of_blocks(
+        most: u64,
+        mut keys: Keys,
         inputs: &[&Input],
         reader: &mut BlockReader<'_>,
         salt: u64,
     ) -> Result<Self> {
         let bytes = inputs.iter().filter_map(|input| input.length()).sum();
-        let numbers = block_numbers(bytes, most_blocks, salt);
-        let mut keys = Keys { keys: vec![], depth: 0, most: most as usize };
+        let numbers = block_numbers(bytes, most, salt);
         let mut lines = vec![0.0; numbers.len()];
         let (mut inputs, mut begin, mut open) = (inputs.iter().peekable(), 0, None);
         for (block, number) in numbers.iter().enumerate() {
@@ -121,10 +145,16 @@ impl BlockSample {
                 at += size;
             }
         }
-        keys.compact();
         let covered = numbers.iter().map(|number| (bytes - number * BLOCK).min(BLOCK)).sum::<u64>();
-        let share = if covered == bytes { 1.0 } else { covered as f64 / bytes as f64 };
-        Ok(Self { bytes, share, lines, keys: keys.keys, depth: keys.depth })
+        let mut share = covered as f64 / bytes as f64;
+        if covered == bytes {
+            share = 1.0;
+            lines = vec![lines.iter().sum()];
+            keys.keys.iter_mut().for_each(|key| *key = line_of(*key));
+        }
+        keys.compact();
+        let Keys { keys, depth, .. } = keys;
+        Ok(Self { bytes, share, lines, keys, depth })
     }
 
     fn is_complete(&self) -> bool {
@@ -270,6 +300,16 @@ fn block_of(key: u64) -> usize {
 }
 
 impl Keys {
+    /// The keys of one of `among` samples, which share `memory` bytes.
+    fn within(memory: u64, among: usize) -> Self {
+        let most = (memory / 8).clamp(MIN_KEYS, MAX_KEYS) / among as u64;
+        Self::at_most(most as usize)
+    }
+
+    fn at_most(most: usize) -> Self {
+        Self { keys: vec![], depth: 0, most }
+    }
+
     fn push(&mut self, hash: u64, block: u64) {
         let mixed = mixed_bits(hash);
         if mixed.leading_zeros() < self.depth {
@@ -341,14 +381,24 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// Estimates a job from samples of its inputs. Of a symmetric difference, they are its sides.
-pub(crate) fn counts(op: SetOp, mut samples: Vec<BlockSample>) -> JobCounts {
-    let depth = samples.iter().map(|sample| sample.depth).max().unwrap_or(0);
-    samples.iter_mut().for_each(|sample| sample.deepen(depth));
-    let counted: Vec<_> = samples.iter().map(Counted::new).collect();
-    let Some((first, others)) = counted.split_first() else { return JobCounts::default() };
-    let shared = others.iter().map(|other| first.shared(other)).collect();
-    JobCounts::new(op, first.counts, others.iter().map(|other| other.counts).collect(), shared)
+/// Replaces the numbers of inputs, and of the lines that two inputs share, where there are samples of
+/// them. Of a symmetric difference, the inputs are its sides.
+pub(crate) fn refine(mut counts: BaseCounts, mut samples: Vec<Option<BlockSample>>) -> BaseCounts {
+    let depth = samples.iter().flatten().map(|sample| sample.depth).max().unwrap_or(0);
+    samples.iter_mut().flatten().for_each(|sample| sample.deepen(depth));
+    let counted: Vec<_> = samples.iter().map(|sample| sample.as_ref().map(Counted::new)).collect();
+    for (counts, sample) in counts.inputs.iter_mut().zip(&counted) {
+        *counts = sample.as_ref().map_or(*counts, |sample| sample.counts);
+    }
+    let Some((first, others)) = counted.split_first() else { return counts };
+    for (nth, (shared, other)) in counts.shared.iter_mut().zip(others).enumerate() {
+        let [most, others_most] = [0, nth + 1].map(|input| counts.inputs[input].distinct.most);
+        *shared = match (first, other) {
+            (Some(first), Some(other)) => first.shared(other),
+            _ => shared.at_most(most.min(others_most)),
+        };
+    }
+    counts
 }
 
 #[cfg(test)]
@@ -357,6 +407,8 @@ mod tests {
 
     use super::*;
     use crate::io::Source;
+    use crate::setops::planning::job_counts::JobCounts;
+    use crate::setops::set_semantics::SetOp;
     use petal_testkit::rng::Rng;
 
     /// The lines of a file of `n` lines: numbers.
@@ -404,9 +456,17 @@ mod tests {
         text.bytes().cycle().take(length(number)).chain([b'\n']).collect()
     }
 
+    /// The salt of samples of whole inputs.
+    const COMPLETE: u64 = u64::MAX;
+
+    fn counts(op: SetOp, samples: Vec<BlockSample>) -> JobCounts {
+        let unknown = BaseCounts::unknown(samples.len());
+        refine(unknown, samples.into_iter().map(Some).collect()).derive(op)
+    }
+
     /// The bounds of lines, distinct lines, shared lines and results contain the true numbers in at
     /// least 99 % of the cases, for inputs of which one block in eight is sampled, with all hashes and
-    /// with few.
+    /// with few, beside others of which all blocks are.
     #[test]
     fn bounds_hold_for_all_shapes() {
         const SEEDS: u64 = 6;
@@ -435,8 +495,9 @@ mod tests {
                 let blocks = all[0].1[0].length().unwrap() / BLOCK / 8;
                 let mut sample = |at: usize, salt| {
                     let input: &Input = &all[at].1[0];
-                    let keys = [1 << 20, 4096, 512][seed as usize % 3];
-                    BlockSample::within([blocks, keys], &[input], &mut reader, salt).unwrap()
+                    let keys = Keys::at_most([1 << 20, 4096, 512][seed as usize % 3]);
+                    let blocks = if salt == COMPLETE { MAX_BLOCKS } else { blocks };
+                    BlockSample::of_blocks(blocks, keys, &[input], &mut reader, salt).unwrap()
                 };
                 for at in 0..all.len() {
                     let (name, _, a) = &all[at];
@@ -454,9 +515,11 @@ mod tests {
                     check("distinct", dedup.first.distinct, a.len());
                     for other in [1, 5, (at + 3) % all.len()] {
                         let b = &all[other].2;
-                        let samples = vec![sample(at, seed * 100), sample(other, seed * 100 + 1)];
                         let common = a.intersection(b).count();
-                        check(all[other].0, counts(SetOp::Common, samples).result, common);
+                        for salt in [seed * 100 + 1, COMPLETE] {
+                            let samples = vec![sample(at, seed * 100), sample(other, salt)];
+                            check(all[other].0, counts(SetOp::Common, samples).result, common);
+                        }
                     }
                 }
             }

@@ -21,6 +21,31 @@ impl InputCounts {
     }
 }
 
+/// The numbers from which those of a job are derived.
+#[derive(Clone, Debug)]
+pub(crate) struct BaseCounts {
+    /// The first input, then the others.
+    pub(crate) inputs: Vec<InputCounts>,
+    /// For each other input, the distinct lines that it shares with the first one.
+    pub(crate) shared: Vec<Interval>,
+}
+
+impl BaseCounts {
+    /// The numbers of this number of inputs about which nothing is known.
+    pub(crate) fn unknown(inputs: usize) -> Self {
+        let unknown = Interval::new(0.0, 0.0, f64::INFINITY);
+        let input = InputCounts { bytes: unknown, lines: unknown, distinct: unknown };
+        Self { inputs: vec![input; inputs], shared: vec![unknown; inputs.saturating_sub(1)] }
+    }
+
+    /// Derives the numbers of a job. Of a symmetric difference, the inputs are its sides.
+    pub(crate) fn derive(self, op: SetOp) -> JobCounts {
+        let mut inputs = self.inputs.into_iter();
+        let first = inputs.next().unwrap_or_default();
+        JobCounts::new(op, first, inputs.collect(), self.shared)
+    }
+}
+
 /// The numbers of a job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobCounts {
@@ -36,15 +61,16 @@ pub(crate) struct JobCounts {
 }
 
 impl JobCounts {
+    /// Returns whether the numbers of all inputs have upper bounds.
+    pub(crate) fn are_bounded(&self) -> bool {
+        let mut inputs = [&self.first].into_iter().chain(&self.others);
+        inputs.all(|input| input.distinct.most.is_finite())
+    }
+
     /// Derives the lines of the result from those of the inputs. Of a symmetric difference, `first` is
     /// the first side, and the second one is the only one of `others`; in the value they are one first
     /// input, as in the job.
-    pub(crate) fn new(
-        op: SetOp,
-        first: InputCounts,
-        others: Vec<InputCounts>,
-        shared: Vec<Interval>,
-    ) -> Self {
+    fn new(op: SetOp, first: InputCounts, others: Vec<InputCounts>, shared: Vec<Interval>) -> Self {
         let result = result(op, &first, &others, &shared);
         let rows = |(other, shared): (&InputCounts, &Interval)| {
             [first, *other].map(|input| {

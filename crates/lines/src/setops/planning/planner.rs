@@ -3,17 +3,14 @@
 //! docs/design/file-engine.md describes the strategies and their costs. A wrong estimate costs
 //! time; it never changes the result.
 
-use std::slice;
-
 use serde::{Deserialize, Serialize};
 
 use super::cost;
 use super::filter_size::{filter_bytes, fpr};
 use super::interval::Interval;
-use super::job_counts::{InputCounts, JobCounts};
+use super::job_counts::{BaseCounts, InputCounts, JobCounts};
 use super::sample::Sample;
 use crate::fingerprint::Table;
-use crate::io::Input;
 use crate::memory::Budget;
 use crate::setops::set_semantics::SetOp;
 
@@ -113,22 +110,14 @@ impl InputSizes {
         Self { op: self.op, first, others, matches: vec![], shares, result: Some(result) }
     }
 
-    /// Returns whether the sizes of the inputs are more than a guess from the beginning of compressed
-    /// ones.
-    pub(crate) fn are_known(&self, first: &[Input], others: &[Input]) -> bool {
-        let known = |inputs: &[Input], sample: &Sample| {
-            sample.sampled >= sample.lines || inputs.iter().all(Input::has_positions)
-        };
-        known(first, &self.first)
-            && others
-                .iter()
-                .zip(&self.others)
-                .all(|(other, sample)| known(slice::from_ref(other), sample))
+    /// Returns whether the bytes of all inputs are exact.
+    pub(crate) fn have_exact_bytes(&self) -> bool {
+        self.first.has_exact_bytes && self.others.iter().all(|other| other.has_exact_bytes)
     }
 
     /// Returns the counts of samples that may not be representative: of the beginning of a compressed
     /// input. They have no upper bounds.
-    pub(crate) fn extrapolated(&self) -> JobCounts {
+    pub(crate) fn extrapolated(&self) -> BaseCounts {
         let counts = |sample: &Sample| {
             let [lines, distinct] =
                 [sample.sampled, sample.sampled_distinct].map(|least| least as f64);
@@ -143,8 +132,8 @@ impl InputSizes {
             let value = self.share_of_first_in(other) * self.first.distinct as f64;
             Interval::new(value, 0.0, f64::INFINITY)
         };
-        let (first, others) = (counts(&self.first), self.others.iter().map(counts).collect());
-        JobCounts::new(self.op, first, others, (0..self.others.len()).map(shared).collect())
+        let inputs = [&self.first].into_iter().chain(&self.others).map(counts).collect();
+        BaseCounts { inputs, shared: (0..self.others.len()).map(shared).collect() }
     }
 
     /// Returns the estimated share of the first input's lines that another input has.

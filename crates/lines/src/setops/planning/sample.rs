@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::block_reader::{BlockReader, LONGEST, SampledLine};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Open};
+use crate::io::{DecompressedLength, Input, Open};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::RecordEnds;
@@ -25,6 +25,8 @@ pub(crate) struct Sample {
     pub(crate) sampled_distinct: u64,
     /// Share of the sample that is not in the page cache.
     pub(crate) cold: f64,
+    /// Whether `bytes` is exact: no compressed input is longer than the part that was sampled.
+    pub(crate) has_exact_bytes: bool,
 }
 
 /// Lines shared by two samples of equal inputs: enough to estimate an overlap of a tenth to a few per
@@ -42,7 +44,7 @@ const MIN_KEYS: u64 = 1 << 20;
 /// Inputs up to this size are read completely.
 const SMALL: u64 = 4 << 20;
 /// Decompressed bytes that are sampled of all compressed inputs together.
-const BEGIN: u64 = 64 << 20;
+pub(crate) const MAX_DECOMPRESSED: u64 = 64 << 20;
 /// Maximum number of compressed inputs that are sampled. The sizes of the others are extrapolated.
 const MAX_COMPRESSED: usize = 16;
 
@@ -117,6 +119,7 @@ struct Sampler<'a> {
     bytes: u64,
     /// Determines the positions.
     salt: u64,
+    has_exact_bytes: bool,
 }
 
 impl<'a> Sampler<'a> {
@@ -126,6 +129,7 @@ impl<'a> Sampler<'a> {
             keys: vec![],
             bytes: 0,
             salt: 0,
+            has_exact_bytes: true,
         }
     }
 
@@ -182,18 +186,19 @@ impl<'a> Sampler<'a> {
             self.reader.check_cancelled()?;
             let input = inputs[nth * inputs.len() / few];
             let left = most.saturating_sub(self.keys.len() as u64) / (few - nth) as u64;
-            decompressed += self.compressed(input, BEGIN / few as u64, left, memory)?;
+            decompressed += self.compressed(input, MAX_DECOMPRESSED / few as u64, left, memory)?;
             compressed += size(input);
         }
         if few == inputs.len() {
             return Ok(decompressed);
         }
+        self.has_exact_bytes = false;
         let all: u64 = inputs.iter().map(|input| size(input)).sum();
         Ok((decompressed as f64 * all as f64 / compressed.max(1) as f64) as u64)
     }
 
     /// Samples up to `most` lines in the first `begin` bytes of a compressed input, and returns its
-    /// estimated decompressed length.
+    /// decompressed length, which may be an estimate.
     fn compressed(&mut self, input: &Input, begin: u64, most: u64, memory: u64) -> Result<u64> {
         // At most one in four: sampling a line costs as much as decompressing it.
         let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
@@ -223,9 +228,16 @@ impl<'a> Sampler<'a> {
                 carry.truncate(LONGEST);
             }
         };
-        let length = input.decompressed_sample(begin, memory, show)?.unwrap_or(0);
+        let length = input.decompressed_sample(begin, memory, show)?;
         self.bytes += covered;
-        Ok(length)
+        Ok(match length {
+            Some(DecompressedLength::Exact(bytes)) => bytes,
+            Some(DecompressedLength::Estimate(bytes)) => {
+                self.has_exact_bytes = false;
+                bytes
+            }
+            None => 0,
+        })
     }
 
     /// Returns the estimates for `bytes` of input.
@@ -248,7 +260,8 @@ impl<'a> Sampler<'a> {
         };
         let sampled_distinct = sampled - pairs;
         let cold = self.reader.cold();
-        Sample { bytes, lines, distinct, keys: self.keys, sampled, sampled_distinct, cold }
+        let Self { keys, has_exact_bytes, .. } = self;
+        Sample { bytes, lines, distinct, keys, sampled, sampled_distinct, cold, has_exact_bytes }
     }
 }
 
