@@ -51,15 +51,9 @@ impl Kernel {
                     || cfg!(all(target_arch = "wasm32", target_feature = "simd128"))
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => cpu_has!("avx2") && cpu_has!("bmi2"),
+            Self::Avx2 => cpu_has!("avx2", "bmi2"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                cpu_has!("avx512f")
-                    && cpu_has!("avx512bw")
-                    && cpu_has!("avx512dq")
-                    && cpu_has!("avx512vl")
-                    && cpu_has!("bmi2")
-            }
+            Self::Avx512 => cpu_has!("avx512f", "avx512bw", "avx512dq", "avx512vl", "bmi2"),
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
             #[cfg(target_arch = "aarch64")]

@@ -12,24 +12,24 @@
 
 #![allow(unsafe_code)]
 
-/// True if the processor has a feature. Without the feature `std`, only features that the target
+/// True if the processor has all of these features. Without the feature `std`, only features that the target
 /// always has are used.
 #[cfg(feature = "std")]
 #[allow(unused_macros, reason = "only x86-64 and AArch64 have other kernels")]
 macro_rules! cpu_has {
-    ($feature:tt) => {{
+    ($($feature:tt),+) => {{
         #[cfg(target_arch = "x86_64")]
-        let has = std::arch::is_x86_feature_detected!($feature);
+        let has = [$(std::arch::is_x86_feature_detected!($feature)),+];
         #[cfg(target_arch = "aarch64")]
-        let has = std::arch::is_aarch64_feature_detected!($feature);
-        has
+        let has = [$(std::arch::is_aarch64_feature_detected!($feature)),+];
+        !has.contains(&false)
     }};
 }
 #[cfg(not(feature = "std"))]
 #[allow(unused_macros, reason = "only x86-64 and AArch64 have other kernels")]
 macro_rules! cpu_has {
-    ($feature:tt) => {
-        cfg!(target_feature = $feature)
+    ($($feature:tt),+) => {
+        cfg!(all($(target_feature = $feature),+))
     };
 }
 

@@ -61,12 +61,7 @@ pub(crate) struct Avx2Bmi2(());
 impl Avx2Bmi2 {
     /// Returns `None` if the machine does not have the instructions.
     pub(super) fn new() -> Option<Self> {
-        let available = cpu_has!("avx2")
-            && cpu_has!("bmi1")
-            && cpu_has!("bmi2")
-            && cpu_has!("lzcnt")
-            && cpu_has!("popcnt");
-        available.then_some(Self(()))
+        cpu_has!("avx2", "bmi1", "bmi2", "lzcnt", "popcnt").then_some(Self(()))
     }
 
     /// Returns a value without a check.
