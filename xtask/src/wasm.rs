@@ -43,9 +43,9 @@ pub(crate) fn check_without_std_feature() -> Result {
 }
 
 fn check_without_std(target: &[&str]) -> Result {
-    let check = ["check", "--package", "petal-filters", "--target-dir", "target/wasm"];
+    let check = ["clippy", "--package", "petal-filters", "--target-dir", "target/wasm"];
     let features = ["--no-default-features", "--features", "libm,serde"];
-    Step::cargo(&[&check[..], &features, target].concat()).run()
+    Step::cargo(&[&check[..], &features, target, &["--", "-D", "warnings"]].concat()).run()
 }
 
 /// Checks for Node, and installs the target's standard library.
