@@ -5,12 +5,13 @@
 //! block and tested once. An insertion stores the words with the bits. Lanes without a bit of the
 //! key have a 0 in place of the 1; if a key sets a bit in every lane (`ALL`), no mask is loaded.
 //!
-//! [`inline`]: single keys; [`fuse`]: binary fuse filters.
+//! [`inline`]: single keys; [`fuse`]: binary fuse filters; [`ribbon`]: ribbons.
 //!
 //! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
 
 pub(super) mod fuse;
 pub(super) mod inline;
+pub(super) mod ribbon;
 
 use core::arch::x86_64::*;
 

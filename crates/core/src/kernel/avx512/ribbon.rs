@@ -16,33 +16,34 @@ const LANES: usize = 8;
 /// Bit i is the parity of i.
 const PARITY: i32 = 0x6996;
 
+/// Same as [`Ribbon::contains`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+pub(in super::super) fn contains(ribbon: Ribbon<'_>, hash: u64) -> bool {
+    ribbon.contains(hash, |rows, key_bits| matches(rows, key_bits))
+}
+
 /// Same as [`Ribbon::batch`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) fn batch(ribbon: Ribbon<'_>, hashes: &[u64], found: &mut [u64]) {
-    ribbon.batch(hashes, found, |rows, key_bits| {
-        assert!(key_bits.far.max(key_bits.near) + key_bits.columns <= rows.len());
-        // SAFETY: both runs are inside the rows.
-        unsafe { matches(rows.as_ptr(), key_bits) }
-    });
+    ribbon.batch(hashes, found, |rows, key_bits| matches(rows, key_bits));
 }
 
 /// Returns whether the bits of a key have the expected values, without an unpredictable branch.
-///
-/// # Safety
-/// The half words of both segments must exist.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) unsafe fn matches(rows: *const u32, key_bits: &KeyBits) -> bool {
+fn matches(rows: &[u32], key_bits: &KeyBits) -> bool {
+    assert!(key_bits.far.max(key_bits.near) + key_bits.columns <= rows.len());
     let (low, high) =
         (_mm256_set1_epi32(key_bits.low as i32), _mm256_set1_epi32(key_bits.high as i32));
     let (mut first, mut differences) = (0, 0);
     while first < key_bits.columns {
         let mask = _bzhi_u32(u32::MAX, (key_bits.columns - first) as u32) as __mmask8;
         // SAFETY: lanes that are masked out are not read; the others are columns of the key, which
-        // exist by the contract.
+        // exist by the assertion.
         let (near, far) = unsafe {
-            let near = _mm256_maskz_loadu_epi32(mask, rows.add(key_bits.near + first).cast());
-            (near, _mm256_maskz_loadu_epi32(mask, rows.add(key_bits.far + first).cast()))
+            let near =
+                _mm256_maskz_loadu_epi32(mask, rows.as_ptr().add(key_bits.near + first).cast());
+            (near, _mm256_maskz_loadu_epi32(mask, rows.as_ptr().add(key_bits.far + first).cast()))
         };
         let bits = _mm256_and_si256(near, low);
         // bits ^ (far & high)

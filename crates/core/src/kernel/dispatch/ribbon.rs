@@ -1,29 +1,23 @@
 //! Static filters.
 
 use crate::kernel::cpu::KernelHandle;
-use crate::kernel::ribbon::{KeyBits, Ribbon, matches};
+use crate::kernel::ribbon::{Ribbon, matches};
 
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::{avx512, cpu::Kernel};
+use crate::kernel::{avx2, avx512, cpu::Kernel};
 
 impl KernelHandle {
     /// Returns whether a ribbon contains a hash.
     #[inline]
     pub(crate) fn ribbon_contains(self, ribbon: Ribbon<'_>, hash: u64) -> bool {
-        ribbon.contains(hash, |rows, key_bits| self.matches(rows, key_bits))
-    }
-
-    /// Returns whether the bits of a key have the expected values.
-    #[inline(always)]
-    fn matches(self, rows: &[u32], key_bits: &KeyBits) -> bool {
         match self.kernel() {
+            // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => {
-                assert!(key_bits.far.max(key_bits.near) + key_bits.columns <= rows.len());
-                // SAFETY: the machine has the instructions, and both runs are inside the rows.
-                unsafe { avx512::ribbon::matches(rows.as_ptr(), key_bits) }
-            }
-            _ => matches(rows, key_bits),
+            Kernel::Avx512 => unsafe { avx512::ribbon::contains(ribbon, hash) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::ribbon::contains(ribbon, hash) },
+            _ => ribbon.contains(hash, matches),
         }
     }
 
@@ -33,6 +27,9 @@ impl KernelHandle {
             // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => unsafe { avx512::ribbon::batch(ribbon, hashes, found) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::ribbon::batch(ribbon, hashes, found) },
             _ => ribbon.batch(hashes, found, matches),
         }
     }
