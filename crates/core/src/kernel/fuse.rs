@@ -260,14 +260,24 @@ trait SlotWidth: Copy {
     /// Returns the position of a slot, from which it is read.
     fn position(self, slot: u64) -> u64;
 
-    /// Prefetches the slot at a position.
-    fn prefetch(self, fuse: Fuse<'_>, position: u64);
+    /// Prefetches the slot at a position, whose word may be in two cache lines.
+    #[inline(always)]
+    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
+        prefetch(fuse.bytes, (position / 8) as usize);
+        prefetch(fuse.bytes, (position / 8) as usize + 7);
+    }
 
     /// Returns the bits of the slot at a position, and more bits above them.
     ///
     /// # Safety
     /// The position must be that of a slot of the filter of `bytes`.
-    unsafe fn read(self, bytes: *const u8, position: u64) -> u32;
+    #[inline(always)]
+    unsafe fn read(self, bytes: *const u8, position: u64) -> u32 {
+        // SAFETY: the caller guarantees that the slot exists. A slot begins in one of the words of
+        // slots, after which there is at least one multiplier, so eight bytes exist.
+        let word = unsafe { bytes.add((position / 8) as usize).cast::<u64>().read_unaligned() };
+        (u64::from_le(word) >> (position % 8)) as u32
+    }
 
     /// Returns a mask of the bits that a key compares which starts in this slot.
     fn mask(self, start: u64) -> u32;
@@ -354,32 +364,9 @@ impl SlotWidth for EqualSlots {
     }
 
     #[inline(always)]
-    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
-        fuse.prefetch_bits((position / 8) as usize);
-    }
-
-    #[inline(always)]
-    unsafe fn read(self, bytes: *const u8, position: u64) -> u32 {
-        // SAFETY: the caller guarantees that the slot exists.
-        unsafe { read_bits(bytes, position) }
-    }
-
-    #[inline(always)]
     fn mask(self, _: u64) -> u32 {
         self.mask
     }
-}
-
-/// Returns the bits from a position on.
-///
-/// # Safety
-/// The position must be that of a slot of the filter of `bytes`.
-#[inline(always)]
-unsafe fn read_bits(bytes: *const u8, position: u64) -> u32 {
-    // SAFETY: the caller guarantees that the slot exists. A slot begins in one of the words of
-    // slots, after which there is at least one multiplier, so eight bytes exist.
-    let word = unsafe { bytes.add((position / 8) as usize).cast::<u64>().read_unaligned() };
-    (u64::from_le(word) >> (position % 8)) as u32
 }
 
 impl BitSlots {
@@ -404,17 +391,6 @@ impl SlotWidth for BitSlots {
     #[inline(always)]
     fn position(self, slot: u64) -> u64 {
         slot * self.bits + slot.min(self.wide_slots)
-    }
-
-    #[inline(always)]
-    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
-        fuse.prefetch_bits((position / 8) as usize);
-    }
-
-    #[inline(always)]
-    unsafe fn read(self, bytes: *const u8, position: u64) -> u32 {
-        // SAFETY: the caller guarantees that the slot exists.
-        unsafe { read_bits(bytes, position) }
     }
 
     #[inline(always)]
@@ -517,14 +493,6 @@ impl<'a> Fuse<'a> {
     pub(super) fn pays_for_vectors(self) -> bool {
         let slots = self.params.shards * self.params.stride;
         self.is_small() && (1..1 << 31).contains(&slots) && self.params.bits + 1 + 7 <= 32
-    }
-
-    /// Prefetches the slot of any number of bits that begins in a byte: the word at that byte may be
-    /// in two cache lines.
-    #[inline(always)]
-    fn prefetch_bits(self, byte: usize) {
-        prefetch(self.bytes, byte);
-        prefetch(self.bytes, byte + 7);
     }
 
     /// Looks up many hashes. `found` has one word for 64 hashes.

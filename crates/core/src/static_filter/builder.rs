@@ -100,7 +100,7 @@ impl StaticBuilder {
     /// Returns the number of bits of a filter of `keys` distinct keys before it is built. For a
     /// ribbon it is approximate, and small ribbons take more. With [`fuse`](Self::fuse) it is a
     /// bound: exact from 6000 to 390,000 keys, at most 2 % too large for more keys, and up to a
-    /// third and a cache line for fewer, and twice below 200.
+    /// half and a cache line for fewer, and twice below 200.
     ///
     /// # Errors
     /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit

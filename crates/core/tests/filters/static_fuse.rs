@@ -53,7 +53,7 @@ fn planned_size_is_enough_for_the_filter() {
             assert!(bits <= planned, "{keys} {rate}: {bits} > {planned}");
             let largest = match keys {
                 0..200 => 2 * bits + 512,
-                200..5793 => bits + bits / 3 + 512,
+                200..5793 => bits + bits / 2 + 512,
                 5793..=393_216 => bits,
                 _ => bits + bits / 50,
             };
