@@ -3,7 +3,7 @@
 use petal::{
     BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
     ClassicLayout, CountingBloomFilter, FilterType, QuotientFilter, ScalableBloomFilter, Sizing,
-    VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, math,
+    StaticFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, math,
 };
 use serde_json::{Value, json};
 
@@ -177,17 +177,16 @@ impl Wanted {
             if fpr < MIN_STATIC_FPR {
                 return Err("the lowest rate of a static filter is 2.5e-10".to_owned());
             }
-            let bits = match filter_type {
-                FilterType::Static => math::static_bits(capacity, fpr),
-                _ => math::static_fuse_bits(capacity, fpr),
-            } as u64;
+            let fuse = filter_type == FilterType::StaticFuse;
+            let planned = StaticFilter::builder().fpr(fpr).fuse(fuse).planned_bits(capacity);
+            let bits = planned.map_err(|problem| problem.to_string())?;
             return Ok(Plan {
                 filter_type,
                 capacity,
                 size_bytes: bits / 8,
                 bits,
                 probes: None,
-                layout: "approximate size".to_owned(),
+                layout: if fuse { "largest size" } else { "approximate size" }.to_owned(),
                 made_from: from,
                 rate: Rate::Constant(fpr),
             });

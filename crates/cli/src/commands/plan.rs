@@ -1,6 +1,6 @@
 //! `plan`: sizes a filter.
 
-use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType, math};
+use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType, StaticFilter};
 use petal_lines::{FilterSpec, MemoryLimit};
 use serde_json::{Value, json};
 
@@ -168,11 +168,12 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
             if rate < FilterSpec::MIN_STATIC_FPR {
                 return Err(failed("its lowest rate is 2.5e-10; raise -p"));
             }
-            let bits = match filter_type {
-                FilterType::Static => math::static_bits(keys, rate),
-                _ => math::static_fuse_bits(keys, rate),
-            } as u64;
-            let layout = "approximate size; immutable".to_owned();
+            let fuse = filter_type == FilterType::StaticFuse;
+            let bits = StaticFilter::builder().fpr(rate).fuse(fuse).planned_bits(keys)?;
+            let layout = match fuse {
+                true => "largest size; immutable".to_owned(),
+                false => "approximate size; immutable".to_owned(),
+            };
             SizedFilter {
                 filter_type: name,
                 layout,

@@ -15,7 +15,7 @@
 //! Cost: four cache lines near each other, whose addresses do not depend on each other. Source: Graf
 //! & Lemire 2022, "Binary fuse filters: fast and smaller than xor filters".
 
-use super::batch::{GROUP, PREFETCH_FROM, batch, in_groups, join, test_each};
+use super::batch::{GROUP, HashSource, PREFETCH_FROM, batch, in_groups, join, test_each};
 use super::blocked::MIX_HIGH;
 use super::primitives::prefetch;
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ pub(crate) struct FuseParams {
     /// Number of segments, from the first on, with one more bit per slot.
     wide: u64,
     /// Slots of a segment.
-    pub(super) segment: u64,
+    segment: u64,
     /// Slots of a shard in which keys may start, and all slots of a shard.
     pub(super) starts: u64,
     pub(super) stride: u64,
@@ -65,6 +65,17 @@ pub(crate) struct FuseParams {
     pub(super) wide_starts: u64,
     /// Number of words of slots.
     slot_words: u64,
+    /// Number of cache lines of slots and multipliers.
+    lines: usize,
+    width: Width,
+}
+
+/// How a query reads slots: as bytes, as pairs of bytes, or as bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    Byte,
+    Pair,
+    Bits,
 }
 
 /// The slots of a key.
@@ -102,6 +113,7 @@ impl FuseParams {
             return Err(Error::invalid("wide segments", "at most all", wide));
         }
         let wide_slots = wide << log_segment;
+        let slot_words = (shards * stride * bits + wide_slots).div_ceil(64);
         Ok(Self {
             shards,
             segments,
@@ -114,7 +126,13 @@ impl FuseParams {
             stride,
             wide_slots,
             wide_starts: wide.saturating_sub(WAYS - 1) << log_segment,
-            slot_words: (shards * stride * bits + wide_slots).div_ceil(64),
+            slot_words,
+            lines: (slot_words + shards).div_ceil(8) as usize,
+            width: match (bits, wide) {
+                (8, 0) => Width::Byte,
+                (16, 0) => Width::Pair,
+                _ => Width::Bits,
+            },
         })
     }
 
@@ -158,6 +176,12 @@ impl FuseParams {
         self.slot_words + self.shards
     }
 
+    /// Returns a mask of a slot's place in its segment.
+    #[inline(always)]
+    pub(super) fn in_segment(&self) -> u64 {
+        self.segment - 1
+    }
+
     /// Returns the index of the first bit of a slot of the filter.
     #[inline(always)]
     pub(crate) fn bit_of(&self, slot: u64) -> u64 {
@@ -195,15 +219,17 @@ impl FuseParams {
     #[inline(always)]
     fn slots_from(&self, start: u64, g: u64, multiplier: u64) -> KeySlots {
         let e = g.wrapping_mul(multiplier);
-        let segment = self.segment;
-        let in_segment = segment - 1;
-        let first = start & !in_segment;
+        let in_segment = self.in_segment();
+        // The first slots of the next segments.
+        let second = (start | in_segment) + 1;
+        let third = second + self.segment;
+        let fourth = third + self.segment;
         KeySlots {
             slots: [
                 start,
-                first + segment + (e >> 16 & in_segment),
-                first + 2 * segment + (e >> 32 & in_segment),
-                first + 3 * segment + (e >> 48 & in_segment),
+                second | (e >> 16 & in_segment),
+                third | (e >> 32 & in_segment),
+                fourth | (e >> 48 & in_segment),
             ],
             fingerprint: (g ^ (e >> 32)) as u32,
         }
@@ -234,14 +260,24 @@ trait SlotWidth: Copy {
     /// Returns the position of a slot, from which it is read.
     fn position(self, slot: u64) -> u64;
 
-    /// Prefetches the slot at a position.
-    fn prefetch(self, fuse: Fuse<'_>, position: u64);
+    /// Prefetches the slot at a position, whose word may be in two cache lines.
+    #[inline(always)]
+    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
+        prefetch(fuse.bytes, (position / 8) as usize);
+        prefetch(fuse.bytes, (position / 8) as usize + 7);
+    }
 
     /// Returns the bits of the slot at a position, and more bits above them.
     ///
     /// # Safety
     /// The position must be that of a slot of the filter of `bytes`.
-    unsafe fn read(self, bytes: *const u8, position: u64) -> u32;
+    #[inline(always)]
+    unsafe fn read(self, bytes: *const u8, position: u64) -> u32 {
+        // SAFETY: the caller guarantees that the slot exists. A slot begins in one of the words of
+        // slots, after which there is at least one multiplier, so eight bytes exist.
+        let word = unsafe { bytes.add((position / 8) as usize).cast::<u64>().read_unaligned() };
+        (u64::from_le(word) >> (position % 8)) as u32
+    }
 
     /// Returns a mask of the bits that a key compares which starts in this slot.
     fn mask(self, start: u64) -> u32;
@@ -254,6 +290,15 @@ struct ByteSlots;
 /// Slots of two bytes each, none wide.
 #[derive(Clone, Copy)]
 struct PairSlots;
+
+/// Slots of which all that a key reads have the same number of bits.
+#[derive(Clone, Copy)]
+struct EqualSlots {
+    bits: u64,
+    /// The position of slot 0 if all slots had this number of bits.
+    offset: u64,
+    mask: u32,
+}
 
 /// Slots of any number of bits.
 #[derive(Clone, Copy)]
@@ -312,23 +357,40 @@ impl SlotWidth for PairSlots {
     }
 }
 
+impl SlotWidth for EqualSlots {
+    #[inline(always)]
+    fn position(self, slot: u64) -> u64 {
+        slot * self.bits + self.offset
+    }
+
+    #[inline(always)]
+    fn mask(self, _: u64) -> u32 {
+        self.mask
+    }
+}
+
+impl BitSlots {
+    /// Returns how the slots of a key are read that starts in this slot; `None` if some of them are
+    /// wide and others are not, which is rare.
+    #[inline(always)]
+    fn equal(self, start: u64) -> Option<EqualSlots> {
+        if start.wrapping_sub(self.wide_starts) < self.wide_slots - self.wide_starts {
+            return None;
+        }
+        // No branch: whether a key is wide is random.
+        let wide = u64::from(start < self.wide_starts);
+        Some(EqualSlots {
+            bits: self.bits + wide,
+            offset: self.wide_slots & wide.wrapping_sub(1),
+            mask: self.narrow_mask << wide | wide as u32,
+        })
+    }
+}
+
 impl SlotWidth for BitSlots {
     #[inline(always)]
     fn position(self, slot: u64) -> u64 {
         slot * self.bits + slot.min(self.wide_slots)
-    }
-
-    #[inline(always)]
-    fn prefetch(self, fuse: Fuse<'_>, position: u64) {
-        fuse.prefetch_bits((position / 8) as usize);
-    }
-
-    #[inline(always)]
-    unsafe fn read(self, bytes: *const u8, position: u64) -> u32 {
-        // SAFETY: the caller guarantees that the slot exists. A slot begins in one of the words of
-        // slots, after which there is at least one multiplier, so eight bytes exist.
-        let word = unsafe { bytes.add((position / 8) as usize).cast::<u64>().read_unaligned() };
-        (u64::from_le(word) >> (position % 8)) as u32
     }
 
     #[inline(always)]
@@ -346,33 +408,13 @@ struct PreparedKeys {
     masks: [u32; GROUP],
 }
 
-/// Evaluates an expression with the width of the slots.
-macro_rules! with_width {
-    ($params:expr, $width:ident => $call:expr) => {
-        match ($params.bits, $params.wide) {
-            (8, 0) => {
-                let $width = ByteSlots;
-                $call
-            }
-            (16, 0) => {
-                let $width = PairSlots;
-                $call
-            }
-            _ => {
-                let $width = $params.bit_slots();
-                $call
-            }
-        }
-    };
-}
-
 impl<'a> Fuse<'a> {
     /// # Panics
     /// If there are fewer lines than slots and multipliers take.
     #[inline(always)]
     pub(crate) fn new(params: &'a FuseParams, lines: &'a [CacheLine]) -> Self {
         let bytes = lines_as_bytes(lines);
-        assert!(params.words() <= bytes.len() as u64 / 8, "the lines of slots and multipliers");
+        assert!(params.lines <= lines.len(), "the lines of slots and multipliers");
         Self { params, bytes }
     }
 
@@ -403,18 +445,41 @@ impl<'a> Fuse<'a> {
         if self.params.shards == 0 {
             return false;
         }
-        with_width!(self.params, width => self.contains_in(width, hash))
+        match self.params.width {
+            Width::Byte => self.matches(ByteSlots, &self.slots_of(hash)),
+            Width::Pair => self.matches(PairSlots, &self.slots_of(hash)),
+            Width::Bits => self.contains_bits(hash),
+        }
     }
 
+    /// [`contains`](Self::contains) with slots of any number of bits.
     #[inline(always)]
-    fn contains_in(self, width: impl SlotWidth, hash: u64) -> bool {
-        let KeySlots { slots, fingerprint } = self.slots_of(hash);
-        let sum = slots.into_iter().fold(fingerprint, |sum, slot| {
+    fn contains_bits(self, hash: u64) -> bool {
+        let key = self.slots_of(hash);
+        match self.params.bit_slots().equal(key.slots[0]) {
+            Some(width) => self.matches(width, &key),
+            None => Self::contains_mixed(self.params, self.bytes, hash),
+        }
+    }
+
+    /// [`contains_bits`](Self::contains_bits) for a key with wide slots and others. Computes its
+    /// slots again: if they were passed, every query would store them in memory.
+    #[cold]
+    #[inline(never)]
+    fn contains_mixed(params: &FuseParams, bytes: &[u8], hash: u64) -> bool {
+        let fuse = Fuse { params, bytes };
+        fuse.matches(params.bit_slots(), &fuse.slots_of(hash))
+    }
+
+    /// Returns whether the XOR of the slots of a key is its fingerprint.
+    #[inline(always)]
+    fn matches(self, width: impl SlotWidth, key: &KeySlots) -> bool {
+        let sum = key.slots.into_iter().fold(key.fingerprint, |sum, slot| {
             // SAFETY: the slots of a key exist: its start is at most that of the last start of the
             // last shard, and the others are in the three segments after it.
             sum ^ unsafe { width.read(self.bytes.as_ptr(), width.position(slot)) }
         });
-        sum & width.mask(slots[0]) == 0
+        sum & width.mask(key.slots[0]) == 0
     }
 
     /// Returns true if the filter fits a cache, so that prefetching does not pay.
@@ -422,40 +487,51 @@ impl<'a> Fuse<'a> {
         self.bytes.len() < PREFETCH_FROM * CacheLine::BYTES
     }
 
-    /// Returns true if vectors can be used for batches and are faster: the filter has keys, fewer than
-    /// 2^32 slots and fits a cache.
+    /// Returns true if vectors can be used for batches and are faster: the filter has keys, fits a
+    /// cache, and 32 bits are enough for the number of a slot, with a sign, and for a slot that begins anywhere in
+    /// a byte.
     pub(super) fn pays_for_vectors(self) -> bool {
         let slots = self.params.shards * self.params.stride;
-        self.is_small() && (1..1 << 32).contains(&slots)
-    }
-
-    /// Prefetches the slot of any number of bits that begins in a byte: the word at that byte may be
-    /// in two cache lines.
-    #[inline(always)]
-    fn prefetch_bits(self, byte: usize) {
-        prefetch(self.bytes, byte);
-        prefetch(self.bytes, byte + 7);
+        self.is_small() && (1..1 << 31).contains(&slots) && self.params.bits + 1 + 7 <= 32
     }
 
     /// Looks up many hashes. `found` has one word for 64 hashes.
     ///
     /// Always inlined, so that it is compiled for the instructions of the caller.
     #[inline(always)]
-    pub(super) fn batch(self, hashes: &[u64], found: &mut [u64]) {
+    pub(super) fn batch(self, hashes: impl HashSource, found: &mut [u64]) {
         if self.params.shards == 0 {
             found.fill(0);
-        } else if self.is_small() {
-            with_width!(self.params, width => in_groups(hashes, found, |group| {
-                test_each(group, |&hash| self.contains_in(width, hash))
-            }));
-        } else {
-            with_width!(self.params, width => self.batch_ahead(width, hashes, found));
+            return;
         }
+        match (self.params.width, self.is_small()) {
+            (Width::Byte, true) => {
+                self.batch_near(hashes, found, |hash| self.matches(ByteSlots, &self.slots_of(hash)))
+            }
+            (Width::Pair, true) => {
+                self.batch_near(hashes, found, |hash| self.matches(PairSlots, &self.slots_of(hash)))
+            }
+            (Width::Bits, true) => self.batch_near(hashes, found, |hash| self.contains_bits(hash)),
+            (Width::Byte, false) => self.batch_ahead(ByteSlots, hashes, found),
+            (Width::Pair, false) => self.batch_ahead(PairSlots, hashes, found),
+            (Width::Bits, false) => self.batch_ahead(self.params.bit_slots(), hashes, found),
+        }
+    }
+
+    /// [`batch`](Self::batch) of a filter that fits a cache.
+    #[inline(always)]
+    fn batch_near(
+        self,
+        hashes: impl HashSource,
+        found: &mut [u64],
+        contains: impl Fn(u64) -> bool,
+    ) {
+        in_groups(hashes, found, |group| test_each(group, |&hash| contains(hash)));
     }
 
     /// [`batch`](Self::batch) of a filter larger than the cache.
     #[inline(always)]
-    fn batch_ahead(self, width: impl SlotWidth, hashes: &[u64], found: &mut [u64]) {
+    fn batch_ahead(self, width: impl SlotWidth, hashes: impl HashSource, found: &mut [u64]) {
         let prepare = |(): &(), group: &[u64; GROUP], prepared: &mut PreparedKeys| {
             for (at, &hash) in group.iter().enumerate() {
                 let KeySlots { slots, fingerprint } = self.slots_of(hash);

@@ -44,7 +44,5 @@ pub use overlap::{Estimate, Overlap, blocked_standard_error, classic_standard_er
 pub(crate) use probability::Approximate;
 pub use probability::{hash_floor, probability_of_any, probability_of_either};
 pub use saturation::{saturated_share, saturated_share_after};
-pub use static_filter::{
-    information_bits, static_bits, static_columns, static_fpr, static_fuse_bits,
-};
+pub use static_filter::{information_bits, static_bits, static_columns, static_fpr};
 pub use wide::{wide_floor, wide_fpr, wide_part_fpr};

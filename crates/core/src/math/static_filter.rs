@@ -35,22 +35,14 @@ pub fn information_bits(fpr: f64) -> f64 {
     -fpr.log2()
 }
 
-/// The size of a static filter over [`information_bits`], measured: docs/performance/filters.md.
+/// The size of a ribbon over [`information_bits`], measured: docs/performance/filters.md.
 const OVERHEAD: f64 = 1.03;
-/// The same of a binary fuse filter.
-const FUSE_OVERHEAD: f64 = 1.1;
 
-/// Returns the approximate number of bits of a static filter for `keys` keys at the rate `fpr`: the
+/// Returns the approximate number of bits of a static filter in the ribbon layout for `keys` keys at the rate `fpr`: the
 /// exact number depends on the keys. Small filters take more.
 #[must_use]
 pub fn static_bits(keys: u64, fpr: f64) -> f64 {
     keys as f64 * information_bits(fpr) * OVERHEAD
-}
-
-/// [`static_bits`] of a binary fuse filter.
-#[must_use]
-pub fn static_fuse_bits(keys: u64, fpr: f64) -> f64 {
-    keys as f64 * information_bits(fpr) * FUSE_OVERHEAD
 }
 
 #[cfg(not(feature = "std"))]

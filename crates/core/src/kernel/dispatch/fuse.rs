@@ -1,5 +1,6 @@
 //! Binary fuse filters.
 
+use crate::kernel::batch::HashSource;
 use crate::kernel::cpu::KernelHandle;
 use crate::kernel::fuse::Fuse;
 
@@ -8,11 +9,11 @@ use crate::kernel::{avx2, cpu::Kernel};
 
 impl KernelHandle {
     /// Looks up many hashes. `found` has one word for 64 hashes.
-    pub(crate) fn fuse_batch(self, fuse: Fuse<'_>, hashes: &[u64], found: &mut [u64]) {
+    pub(crate) fn fuse_batch(self, fuse: Fuse<'_>, hashes: impl HashSource, found: &mut [u64]) {
         match self.kernel() {
             // SAFETY: the machine has the instructions; those with AVX-512 have AVX2.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 | Kernel::Avx512 if fuse.pays_for_vectors() => unsafe {
+            Kernel::Avx2 | Kernel::Avx512 => unsafe {
                 avx2::fuse::contains_batch(fuse, hashes, found);
             },
             _ => fuse.batch(hashes, found),

@@ -20,13 +20,19 @@ use crate::error::{Error, Result};
 use crate::kernel::blocked::{MIX_HIGH, MIX_LOW};
 use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS, fuse_hash};
 use crate::math;
-use crate::store::{Owned, StoreMut, lines_as_words_mut};
+use crate::store::{CacheLine, Owned, StoreMut, lines_as_words_mut};
 
 /// The largest mean number of keys of a shard.
 const SHARD: u64 = 3 << 17;
 /// The number of multipliers that a shard tries, and how often all shards become larger by a sixteenth.
 const MULTIPLIERS: u64 = 8;
 const ROUNDS: u64 = 20;
+
+/// The number of keys from which the first round succeeds, and the last round that fewer need.
+const SURE: u64 = 5793;
+const SMALL_ROUNDS: u64 = 4;
+/// The number of standard deviations by which a plan allows the largest shard to exceed the mean.
+const SIGMAS: u64 = 6;
 
 /// For each logarithm of a segment, the smallest number of keys of a shard with such segments, and
 /// the number of slots per 1000 keys in which keys may start. 2^(0.6 log2 n) slots are the best
@@ -58,7 +64,7 @@ pub(in super::super) fn build(
     let hashes = &hashes[..distinct];
     let keys = distinct as u64;
     let slots = SlotPlan::new(wanted.rate, keys)?;
-    let shards = if keys == 0 { 0 } else { keys.div_ceil(SHARD).next_power_of_two() };
+    let shards = shards_of(keys);
     let (ends, most) = shard_ends(hashes, shards)?;
     if most <= MAX_KEYS {
         for round in 0..ROUNDS {
@@ -69,6 +75,25 @@ pub(in super::super) fn build(
         }
     }
     Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter"))
+}
+
+/// Returns a number of bits that a filter of `keys` distinct keys does not exceed, unless its hashes
+/// are very unusual: several shards may differ by some standard deviations, and small filters may
+/// need some rounds.
+pub(in super::super) fn planned_bits(keys: u64, rate: f64) -> Result<u64> {
+    let shards = shards_of(keys);
+    let most = match keys.div_ceil(shards.max(1)) {
+        mean if shards > 1 => mean + SIGMAS * mean.isqrt(),
+        all => all,
+    };
+    let round = if keys < SURE { SMALL_ROUNDS } else { 0 };
+    let params = SlotPlan::new(rate, keys)?.params(shards, most, round)?;
+    Ok(lines_of(&params) * 8 * CacheLine::BYTES as u64)
+}
+
+/// Returns the number of shards of a filter.
+fn shards_of(keys: u64) -> u64 {
+    if keys == 0 { 0 } else { keys.div_ceil(SHARD).next_power_of_two() }
 }
 
 /// Returns the end of each shard in the sorted hashes, and the largest number of keys of one.

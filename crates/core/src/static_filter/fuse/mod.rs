@@ -8,7 +8,7 @@ mod build;
 mod file;
 mod peel;
 
-pub(super) use build::build;
+pub(super) use build::{build, planned_bits};
 
 use crate::error::Result;
 use crate::explanation::{ExplainedPart, Explanation};
