@@ -561,8 +561,8 @@ fn wrong_output_and_failed_commands_are_found() {
     assert!(lines[1].starts_with("p.md:5: echo x: the output is"), "{lines:?}");
 }
 
-/// The bits per key of docs/choosing.md are those of `petal plan`, or of `petal build` for static filters, whose plan is
-/// an estimate.
+/// The bits per key of docs/choosing.md are those of `petal plan`, or of `petal build` for `static`, whose plan is an
+/// estimate.
 #[test]
 fn bits_per_key_of_the_choosing_page_are_right() {
     let page = fs::read_to_string(root().join("docs/choosing.md")).unwrap();

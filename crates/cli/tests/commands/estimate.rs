@@ -178,7 +178,7 @@ fn short_compressed_inputs_have_bounds() {
     assert_eq!(plan["inputs"][1]["lines_range"], serde_json::json!([lines, lines]), "{plan}");
 }
 
-/// The beginning of a compressed input tells nothing about its rest, but the other inputs have bounds.
+/// The beginning of a compressed input does not represent its rest, but the other inputs have bounds.
 #[test]
 fn long_compressed_inputs_have_no_upper_bounds() {
     let dir = dir(10);
@@ -200,4 +200,7 @@ fn long_compressed_inputs_have_no_upper_bounds() {
     assert_eq!(plan["kept"], LINES / 10, "{plan}");
     let plan = json(&dir.run("plan symdiff a b.gz --json").ok());
     assert_eq!(plan["kept_range"][1], Value::Null, "{plan}");
+    // Nothing may be left.
+    let plan = json(&dir.run("plan symdiff b.gz b.gz --full-scan=never --json").ok());
+    assert_eq!(plan["kept_range"], serde_json::json!([0, null]), "{plan}");
 }

@@ -53,7 +53,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => cpu_has!("avx2", "bmi2"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => cpu_has!("avx512f", "avx512bw", "avx512dq", "avx512vl", "bmi2"),
+            Self::Avx512 => cpu_has!("avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "bmi2"),
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
             #[cfg(target_arch = "aarch64")]

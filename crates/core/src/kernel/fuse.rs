@@ -127,7 +127,7 @@ impl FuseParams {
             wide_slots,
             wide_starts: wide.saturating_sub(WAYS - 1) << log_segment,
             slot_words,
-            lines: (slot_words + shards).div_ceil(8) as usize,
+            lines: usize::try_from((slot_words + shards).div_ceil(8)).unwrap_or(usize::MAX),
             width: match (bits, wide) {
                 (8, 0) => Width::Byte,
                 (16, 0) => Width::Pair,
@@ -371,7 +371,7 @@ impl SlotWidth for EqualSlots {
 
 impl BitSlots {
     /// Returns how the slots of a key are read that starts in this slot; `None` if some of them are
-    /// wide and others are not, which is rare.
+    /// wide and others are not, which is rare if there are many segments.
     #[inline(always)]
     fn equal(self, start: u64) -> Option<EqualSlots> {
         if start.wrapping_sub(self.wide_starts) < self.wide_slots - self.wide_starts {

@@ -98,13 +98,14 @@ impl StaticBuilder {
     }
 
     /// Returns the number of bits of a filter of `keys` distinct keys before it is built. For a
-    /// ribbon it is approximate, and small ribbons take more. With [`fuse`](Self::fuse) it is a
-    /// bound: exact from 6000 to 390,000 keys, at most 2 % too large for more keys, and up to a
-    /// half and a cache line for fewer, and twice below 200.
+    /// ribbon it is approximate, and small ribbons take more. With [`fuse`](Self::fuse) it is an
+    /// upper bound with overwhelming probability: equal to the size from 6000 to 390,000 keys, at
+    /// most 2 % above it for more, at most a half and a cache line above it from 200 keys on, and at
+    /// most twice the size and a cache line for fewer.
     ///
     /// # Errors
     /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit
-    /// hashes, or the filter would be too large.
+    /// hashes, or a filter with [`fuse`](Self::fuse) would be too large.
     pub fn planned_bits(&self, keys: u64) -> Result<u64> {
         let rate = self.check(keys)?;
         if self.fuse {

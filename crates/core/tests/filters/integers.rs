@@ -65,6 +65,14 @@ fn integers_as_keys_keep_the_rate() {
         judge("StaticFilter", &|key| fixed.contains(key));
         let fuse = StaticFilter::builder().fpr(RATE).fuse(true).build(&keys).unwrap();
         judge("StaticFilter, fuse", &|key| fuse.contains(key));
+        for filter in [fixed, fuse] {
+            let mut found = BatchResults::new();
+            filter.contains_batch(&keys, &mut found);
+            assert_eq!(found.count_ones(), KEYS, "{pattern}");
+            filter.contains_batch(&others, &mut found);
+            let single = |at: usize| filter.contains(&others[at]);
+            assert!((0..others.len()).all(|at| found.get(at) == single(at)), "{pattern}");
+        }
         let cascade = FilterCascade::builder(RATE).build(&keys, &others[..1000]).unwrap();
         judge("FilterCascade", &|key| cascade.contains(key));
     }

@@ -1,4 +1,4 @@
-//! Static filters with AVX2: eight columns of a key are one vector.
+//! Ribbons with AVX2: eight columns of a key are one vector.
 //!
 //! The columns of both segments are masked by the equation and added; each lane is folded upwards to
 //! its parity by shifts, the last four bits by a table of sixteen bits. Results are those of the

@@ -1,4 +1,4 @@
-//! Static filters with AVX-512: eight columns of a key are one vector.
+//! Ribbons with AVX-512: eight columns of a key are one vector.
 //!
 //! Sixteen columns were three times slower for ribbons larger than the cache: a masked load also
 //! accesses the lanes that it masks out, whose cache lines were not prefetched.

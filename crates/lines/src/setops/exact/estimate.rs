@@ -250,7 +250,7 @@ impl ExactJob<'_> {
                 |inputs: &Vec<_>| full_scan::scan(&pass, &self.hasher, inputs, memory, among);
             return Ok(full_scan::counts(self.op, inputs.iter().map(scan).collect::<Result<_>>()?));
         }
-        // Of a symmetric difference, the sides are one sample.
+        // Both sides of a symmetric difference are one sample.
         let sampled = [&sizes.first].into_iter().chain(&sizes.others).chain([&sizes.first]);
         let hasher = &self.hasher;
         let sample = |((number, inputs), sampled): ((usize, &Vec<&Input>), &Sample)| {
@@ -269,7 +269,7 @@ impl ExactJob<'_> {
         let counts = if samples.iter().all(Option::is_some) {
             BaseCounts::unknown(among)
         } else if self.op == SetOp::SymDiff {
-            return Ok(sizes.extrapolated().derive(self.op));
+            return Ok(sizes.extrapolated().derive_joined_sides());
         } else {
             sizes.extrapolated()
         };

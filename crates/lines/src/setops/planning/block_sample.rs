@@ -382,7 +382,7 @@ impl<'a> Counted<'a> {
 }
 
 /// Replaces the numbers of inputs, and of the lines that two inputs share, where there are samples of
-/// them. Of a symmetric difference, the inputs are its sides.
+/// them. The inputs of a symmetric difference are its sides.
 pub(crate) fn refine(mut counts: BaseCounts, mut samples: Vec<Option<BlockSample>>) -> BaseCounts {
     let depth = samples.iter().flatten().map(|sample| sample.depth).max().unwrap_or(0);
     samples.iter_mut().flatten().for_each(|sample| sample.deepen(depth));

@@ -38,7 +38,16 @@ impl BaseCounts {
         Self { inputs: vec![input; inputs], shared: vec![unknown; inputs.saturating_sub(1)] }
     }
 
-    /// Derives the numbers of a job. Of a symmetric difference, the inputs are its sides.
+    /// Derives the numbers of a symmetric difference whose sides are one input. Every line beyond the
+    /// distinct ones may be the other side's copy of a line.
+    pub(crate) fn derive_joined_sides(self) -> JobCounts {
+        let counts = self.derive(SetOp::Dedup);
+        let InputCounts { lines, distinct, .. } = counts.first;
+        let value = 2.0 * distinct.value - lines.value;
+        JobCounts { result: Interval::new(value, 0.0, f64::INFINITY), ..counts }
+    }
+
+    /// Derives the numbers of a job. The inputs of a symmetric difference are its sides.
     pub(crate) fn derive(self, op: SetOp) -> JobCounts {
         let mut inputs = self.inputs.into_iter();
         let first = inputs.next().unwrap_or_default();
@@ -144,7 +153,9 @@ fn result(op: SetOp, first: &InputCounts, others: &[InputCounts], shared: &[Inte
 /// Returns the bounds of the lines that are in at least `number` of `inputs`, which share `sum` lines
 /// with the first one: sum ≤ inputs · r + (number - 1) · (distinct - r), and sum ≥ number · r.
 fn at_least(number: f64, distinct: Interval, sum: Interval, inputs: f64) -> Interval {
-    let least = (sum.least - (number - 1.0) * distinct.most) / (inputs - number + 1.0).max(1.0);
+    // Zero times an unknown number is zero.
+    let in_fewer = if number > 1.0 { (number - 1.0) * distinct.most } else { 0.0 };
+    let least = (sum.least - in_fewer) / (inputs - number + 1.0).max(1.0);
     let most = (sum.most / number.max(1.0)).min(distinct.most);
     Interval::new(most, least, most)
 }
@@ -183,6 +194,8 @@ mod tests {
         // 40 lines are copies: of at least one line and of at most 40.
         assert_eq!(range(SetOp::Duplicates, vec![], vec![]), (0.0, 40.0));
         assert_eq!(range(SetOp::Unique, vec![], vec![]), (20.0, 60.0));
+        let unknown = BaseCounts::unknown(2);
+        assert_eq!(unknown.derive(SetOp::Common).result, Interval::new(0.0, 0.0, f64::INFINITY));
         let second = vec![input(50.0, 40.0)];
         let counts = JobCounts::new(SetOp::SymDiff, first, second, vec![Interval::exact(35.0)]);
         assert_eq!(counts.result, Interval::exact(30.0));
