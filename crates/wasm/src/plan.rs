@@ -186,7 +186,7 @@ impl Wanted {
                 size_bytes: bits / 8,
                 bits,
                 probes: None,
-                layout: if fuse { "largest size" } else { "approximate size" }.to_owned(),
+                layout: if fuse { "maximum size" } else { "approximate size" }.to_owned(),
                 made_from: from,
                 rate: Rate::Constant(fpr),
             });

@@ -171,7 +171,7 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
             let fuse = filter_type == FilterType::StaticFuse;
             let bits = StaticFilter::builder().fpr(rate).fuse(fuse).planned_bits(keys)?;
             let layout = match fuse {
-                true => "largest size; immutable".to_owned(),
+                true => "maximum size; immutable".to_owned(),
                 false => "approximate size; immutable".to_owned(),
             };
             SizedFilter {

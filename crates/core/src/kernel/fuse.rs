@@ -488,8 +488,8 @@ impl<'a> Fuse<'a> {
     }
 
     /// Returns true if vectors can be used for batches and are faster: the filter has keys, fits a
-    /// cache, and 32 bits are enough for the number of a slot, with a sign, and for a slot that begins anywhere in
-    /// a byte.
+    /// cache, and 32 bits are enough for the number of a slot, with a sign, and for a slot that
+    /// begins anywhere in a byte.
     pub(super) fn pays_for_vectors(self) -> bool {
         let slots = self.params.shards * self.params.stride;
         self.is_small() && (1..1 << 31).contains(&slots) && self.params.bits + 1 + 7 <= 32
