@@ -154,7 +154,7 @@ pub fn uncounted(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case
     let case = Model::Rate(fpr).case(keys, KeyKind::Hash, form, kernel)?;
     let filter = BloomFilter::with_fpr(keys, fpr).map_err(|problem| problem.to_string())?;
     let ops = ops(filter, Keys::numbers);
-    let query = |filter: &BloomFilter, &hash: &u64| filter.contains_mixed_hash(hash);
+    // A closure for each form: one that is used twice is not inlined.
     let tested: Box<dyn BenchFilter> = match form {
         Form::Single => Box::new(PerKey::new(
             ops,
@@ -162,7 +162,7 @@ pub fn uncounted(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case
                 filter.insert_mixed_hash_uncounted(hash);
                 true
             },
-            query,
+            |filter: &BloomFilter, &hash: &u64| filter.contains_mixed_hash(hash),
         )),
         Form::Batch => Box::new(Batched::new(
             ops,
@@ -170,7 +170,7 @@ pub fn uncounted(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case
                 filter.insert_mixed_hashes_uncounted(hashes);
             },
             Filter::contains_mixed_hashes,
-            query,
+            |filter: &BloomFilter, &hash: &u64| filter.contains_mixed_hash(hash),
         )),
     };
     let filter = format!("petal uncounted {} %", 100.0 * fpr);

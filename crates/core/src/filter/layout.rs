@@ -218,7 +218,7 @@ impl LayoutImpl for BlockedLayout {
         self.bit_probability()
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
         if self.lanes() == 8
             && let Some(new) = kernel.insert_inline(self.line_params(), lines, hash)
@@ -228,14 +228,14 @@ impl LayoutImpl for BlockedLayout {
         self.insert_by_call(kernel, lines, hash)
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
         if !(self.lanes() == 8 && kernel.set_inline(self.line_params(), lines, hash)) {
             self.set_by_call(kernel, lines, hash);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn contains(&self, kernel: KernelHandle, lines: &[CacheLine], hash: u64) -> bool {
         if self.lanes() == 8
             && let Some(found) = kernel.contains_inline(self.line_params(), lines, hash)

@@ -61,15 +61,15 @@ impl<const LANES: usize> KeyProbes<LANES> {
     }
 }
 
-/// For each number of probes and each start, a 1 for every lane of the key. Aligned, so that no
-/// vector crosses a cache line.
+/// For each number of probes, modulo the number of lanes, and each start, a 1 for every lane of the
+/// key. Aligned, so that no vector crosses a cache line.
 #[cfg(any(
     target_arch = "x86_64",
     target_arch = "aarch64",
     all(target_arch = "wasm32", target_feature = "simd128")
 ))]
 #[repr(align(64))]
-pub(super) struct LaneMasks<const LANES: usize>([[[u64; LANES]; LANES]; 17]);
+pub(super) struct LaneMasks<const LANES: usize>([[[u64; LANES]; LANES]; LANES]);
 
 #[cfg(any(
     target_arch = "x86_64",
@@ -86,7 +86,7 @@ impl<const LANES: usize> LaneMasks<LANES> {
     /// Returns the masks of all starts.
     #[inline(always)]
     pub(super) fn all_starts(&self, probes: u32) -> &[[u64; LANES]; LANES] {
-        &self.0[probes as usize]
+        &self.0[probes as usize % LANES]
     }
 }
 
@@ -100,11 +100,12 @@ impl<const LANES: usize> BlockParams<LANES> {
         all(target_arch = "wasm32", target_feature = "simd128")
     ))]
     pub(super) const LANE_MASKS: &LaneMasks<LANES> = &{
-        let mut masks = [[[0; LANES]; LANES]; 17];
+        let mut masks = [[[0; LANES]; LANES]; LANES];
         let mut at = 0;
-        while at < 17 * LANES * LANES {
+        while at < LANES * LANES * LANES {
             let (probes, start, lane) = (at / LANES / LANES, at / LANES % LANES, at % LANES);
-            masks[probes][start][lane] = ((LANES + lane - start) % LANES < probes) as u64;
+            let selected = probes == 0 || (LANES + lane - start) % LANES < probes;
+            masks[probes][start][lane] = selected as u64;
             at += 1;
         }
         LaneMasks(masks)

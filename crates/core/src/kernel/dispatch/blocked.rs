@@ -78,7 +78,7 @@ impl KernelHandle {
                 // SAFETY: the machine has the instructions; the line exists and is borrowed
                 // exclusively.
                 unsafe {
-                    avx512::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash);
+                    avx512::inline::set::<8>(params.probes, lines.as_mut_ptr(), at, hash);
                 }
                 true
             }
