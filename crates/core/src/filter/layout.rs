@@ -406,33 +406,33 @@ impl LayoutImpl for ClassicLayout {
     }
 
     #[inline]
-    fn insert(&self, _: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
-        self.params().insert(lines, hash)
+    fn insert(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
+        kernel.classic_insert(self.params(), lines, hash)
     }
 
     #[inline]
-    fn contains(&self, _: KernelHandle, lines: &[CacheLine], hash: u64) -> bool {
-        self.params().contains(lines, hash)
+    fn contains(&self, kernel: KernelHandle, lines: &[CacheLine], hash: u64) -> bool {
+        kernel.classic_contains(self.params(), lines, hash)
     }
 
     fn insert_batch(
         &self,
-        _: KernelHandle,
+        kernel: KernelHandle,
         lines: &mut [CacheLine],
         hashes: impl HashSource,
         new: &mut [u64],
     ) {
-        self.params().insert_batch(lines, hashes, new);
+        kernel.classic_insert_batch(self.params(), lines, hashes, new);
     }
 
     fn contains_batch(
         &self,
-        _: KernelHandle,
+        kernel: KernelHandle,
         lines: &[CacheLine],
         hashes: impl HashSource,
         found: &mut [u64],
     ) {
-        self.params().contains_batch(lines, hashes, found);
+        kernel.classic_contains_batch(self.params(), lines, hashes, found);
     }
 
     fn positions(&self, hash: u64) -> Vec<u64> {

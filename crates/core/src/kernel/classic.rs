@@ -26,7 +26,7 @@ pub(crate) const STEP: u64 = 0xf135_7aea_2e62_a9c5;
 pub(super) const LARGE_FILTER: usize = PREFETCH_FROM;
 /// Bits that are tested before the first branch: a test is cheaper than a mispredicted branch, and
 /// one of sixteen absent keys remains. In a large filter their cache misses overlap.
-const FIRST_TESTS: usize = 4;
+pub(super) const FIRST_TESTS: usize = 4;
 /// Simultaneous lookups in large filters: enough to fill a core's line-fill buffers.
 const LOOKUPS: usize = 32;
 
@@ -47,7 +47,7 @@ pub(super) fn locate(bit: u64) -> (usize, usize, u64) {
 }
 
 /// The powers of [`STEP`]: with them no position waits for the one before it.
-const POWERS: [u64; MAX_PROBES] = {
+pub(super) const POWERS: [u64; MAX_PROBES] = {
     let mut powers = [1u64; MAX_PROBES];
     let mut at = 1;
     while at < MAX_PROBES {
@@ -204,7 +204,7 @@ impl ClassicParams {
 
     /// Checks that all bits exist.
     #[inline(always)]
-    fn check(&self, lines: &[CacheLine]) {
+    pub(super) fn check(&self, lines: &[CacheLine]) {
         assert!(self.bits.div_ceil(512) <= lines.len() as u64, "bits outside the lines");
     }
 

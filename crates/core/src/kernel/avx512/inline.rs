@@ -74,7 +74,9 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
         // instructions.
         unsafe {
             all_lanes_asm!(
-                hash, lines, at,
+                hash,
+                lines,
+                at,
                 [
                     "vpbroadcastq zmm17, qword ptr [{constants} + 64]",
                     "vprolvq zmm16, zmm17, zmm16",
@@ -84,7 +86,8 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
                     "vmovdqa64 zmmword ptr [{lines} + {at}], zmm18",
                     "kmovb {clear:e}, k1"
                 ],
-                options(), clear = clear
+                options(),
+                clear = clear
             );
         }
         return clear != 0;
@@ -137,7 +140,9 @@ pub(in super::super) unsafe fn set<const LANES: usize>(
         // SAFETY: as in `insert`.
         unsafe {
             all_lanes_asm!(
-                hash, lines, at,
+                hash,
+                lines,
+                at,
                 [
                     "vpbroadcastq zmm17, qword ptr [{constants} + 64]",
                     "vprolvq zmm16, zmm17, zmm16",
@@ -170,7 +175,9 @@ pub(in super::super) unsafe fn contains<const LANES: usize>(
         // SAFETY: as in `insert`, without writes.
         unsafe {
             all_lanes_asm!(
-                hash, lines, at,
+                hash,
+                lines,
+                at,
                 [
                     "vmovdqa64 zmm17, zmmword ptr [{lines} + {at}]",
                     "vprorvq zmm16, zmm17, zmm16",
@@ -178,7 +185,8 @@ pub(in super::super) unsafe fn contains<const LANES: usize>(
                     "kmovb {clear:e}, k1"
                 ],
                 // Not `pure`: two reads of a line that other threads modify may differ.
-                options(readonly), clear = clear
+                options(readonly),
+                clear = clear
             );
         }
         return clear == 0;

@@ -12,9 +12,10 @@
 //!
 //! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
 //!
-//! [`inline`]: single keys. [`counting`]: counting filters. [`generations`]: windowed filters.
+//! [`inline`]: single keys. [`classic`]: classic filters. [`counting`]: counting filters. [`generations`]: windowed filters.
 //! [`ribbon`]: static filters. [`shared`]: filters that many threads access.
 
+pub(super) mod classic;
 pub(super) mod counting;
 pub(super) mod generations;
 pub(super) mod inline;

@@ -2,6 +2,7 @@
 //! otherwise.
 
 mod blocked;
+mod classic;
 mod counting;
 mod fuse;
 mod generations;

@@ -1,5 +1,5 @@
-//! Compares classic batches with single keys and a simple loop over positions, in filters below and
-//! above the size from which lookups are interleaved.
+//! Compares every kernel's single keys and batches of classic filters with a simple loop over
+//! positions, in filters below and above the size from which lookups are interleaved.
 
 use super::super::classic::{ClassicParams, LARGE_FILTER, STEP};
 use super::*;
@@ -74,6 +74,7 @@ enum Form {
 impl Form {
     fn contains(
         self,
+        kernel: KernelHandle,
         params: ClassicParams,
         lines: &[CacheLine],
         hashes: &[u64],
@@ -82,17 +83,21 @@ impl Form {
         let mut found = vec![!0; hashes.len().div_ceil(64)];
         match self {
             Self::Singly => {
-                let query = |&hash: &u64| params.contains(lines, hash);
+                let query = |&hash: &u64| kernel.classic_contains(params, lines, hash);
                 return super::words(&hashes.iter().map(query).collect::<Vec<_>>());
             }
-            Self::Hashed => params.contains_batch(lines, hashes, &mut found),
-            Self::Words => params.contains_batch(lines, UnhashedKeys { words, hash }, &mut found),
+            Self::Hashed => kernel.classic_contains_batch(params, lines, hashes, &mut found),
+            Self::Words => {
+                let keys = UnhashedKeys { words, hash };
+                kernel.classic_contains_batch(params, lines, keys, &mut found);
+            }
         }
         found
     }
 
     fn insert(
         self,
+        kernel: KernelHandle,
         params: ClassicParams,
         lines: &mut [CacheLine],
         hashes: &[u64],
@@ -101,11 +106,14 @@ impl Form {
         let mut new = vec![!0; hashes.len().div_ceil(64)];
         match self {
             Self::Singly => {
-                let insert = |&hash: &u64| params.insert(lines, hash);
+                let insert = |&hash: &u64| kernel.classic_insert(params, lines, hash);
                 return super::words(&hashes.iter().map(insert).collect::<Vec<_>>());
             }
-            Self::Hashed => params.insert_batch(lines, hashes, &mut new),
-            Self::Words => params.insert_batch(lines, UnhashedKeys { words, hash }, &mut new),
+            Self::Hashed => kernel.classic_insert_batch(params, lines, hashes, &mut new),
+            Self::Words => {
+                let keys = UnhashedKeys { words, hash };
+                kernel.classic_insert_batch(params, lines, keys, &mut new);
+            }
         }
         new
     }
@@ -115,6 +123,7 @@ impl Form {
 type Outcome = (Vec<[Vec<u64>; 3]>, Vec<u8>);
 
 fn run(
+    kernel: KernelHandle,
     params: ClassicParams,
     mut lines: Vec<CacheLine>,
     batches: &[Vec<u64>],
@@ -127,9 +136,9 @@ fn run(
         let padded = [&vec![7; start][..], batch].concat();
         let words = keys(&padded);
         let (hashes, words) = (&padded[start..], &words[start..]);
-        let found = form.contains(params, &lines, hashes, words);
-        let new = form.insert(params, &mut lines, hashes, words);
-        results.push([found, new, form.contains(params, &lines, hashes, words)]);
+        let found = form.contains(kernel, params, &lines, hashes, words);
+        let new = form.insert(kernel, params, &mut lines, hashes, words);
+        results.push([found, new, form.contains(kernel, params, &lines, hashes, words)]);
     }
     (results, bytes(&lines))
 }
@@ -148,14 +157,17 @@ fn run_reference(params: ClassicParams, lines: &[CacheLine], batches: &[Vec<u64>
 fn agree(lines: usize, missing_bits: u64) {
     let (before, batches) = (half_full(lines), batches());
     // Fewer probes than are tested before the first branch, equal, and more: all remainders of four,
-    // with and without code of their own.
-    for probes in [1, 2, 3, 4, 5, 11, 16, 18] {
+    // with and without code of their own; vectors of eight that are full or not.
+    for probes in [1, 2, 3, 4, 5, 7, 8, 9, 11, 16, 18, 64] {
         let params = ClassicParams { bits: 512 * lines as u64 - missing_bits, probes };
         let expected = run_reference(params, &before, &batches);
-        for form in [Form::Singly, Form::Hashed, Form::Words] {
-            let outcome = run(params, before.clone(), &batches, form);
-            assert!(outcome.0 == expected.0, "results, {form:?}, {lines} lines, k {probes}");
-            assert!(outcome.1 == expected.1, "bits, {form:?}, {lines} lines, k {probes}");
+        for kernel in [Kernel::Portable, Kernel::Avx512].into_iter().filter_map(Kernel::handle) {
+            for form in [Form::Singly, Form::Hashed, Form::Words] {
+                let outcome = run(kernel, params, before.clone(), &batches, form);
+                let case = format!("{kernel:?}, {form:?}, {lines} lines, k {probes}");
+                assert!(outcome.0 == expected.0, "results, {case}");
+                assert!(outcome.1 == expected.1, "bits, {case}");
+            }
         }
     }
 }
