@@ -406,8 +406,8 @@ impl LayoutImpl for ClassicLayout {
     }
 
     #[inline]
-    fn insert(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
-        kernel.classic_insert(self.params(), lines, hash)
+    fn insert(&self, _: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
+        self.params().insert(lines, hash)
     }
 
     #[inline]
@@ -417,12 +417,12 @@ impl LayoutImpl for ClassicLayout {
 
     fn insert_batch(
         &self,
-        kernel: KernelHandle,
+        _: KernelHandle,
         lines: &mut [CacheLine],
         hashes: impl HashSource,
         new: &mut [u64],
     ) {
-        kernel.classic_insert_batch(self.params(), lines, hashes, new);
+        self.params().insert_batch(lines, hashes, new);
     }
 
     fn contains_batch(

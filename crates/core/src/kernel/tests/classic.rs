@@ -97,7 +97,6 @@ impl Form {
 
     fn insert(
         self,
-        kernel: KernelHandle,
         params: ClassicParams,
         lines: &mut [CacheLine],
         hashes: &[u64],
@@ -106,14 +105,11 @@ impl Form {
         let mut new = vec![!0; hashes.len().div_ceil(64)];
         match self {
             Self::Singly => {
-                let insert = |&hash: &u64| kernel.classic_insert(params, lines, hash);
+                let insert = |&hash: &u64| params.insert(lines, hash);
                 return super::words(&hashes.iter().map(insert).collect::<Vec<_>>());
             }
-            Self::Hashed => kernel.classic_insert_batch(params, lines, hashes, &mut new),
-            Self::Words => {
-                let keys = UnhashedKeys { words, hash };
-                kernel.classic_insert_batch(params, lines, keys, &mut new);
-            }
+            Self::Hashed => params.insert_batch(lines, hashes, &mut new),
+            Self::Words => params.insert_batch(lines, UnhashedKeys { words, hash }, &mut new),
         }
         new
     }
@@ -137,7 +133,7 @@ fn run(
         let words = keys(&padded);
         let (hashes, words) = (&padded[start..], &words[start..]);
         let found = form.contains(kernel, params, &lines, hashes, words);
-        let new = form.insert(kernel, params, &mut lines, hashes, words);
+        let new = form.insert(params, &mut lines, hashes, words);
         results.push([found, new, form.contains(kernel, params, &lines, hashes, words)]);
     }
     (results, bytes(&lines))
