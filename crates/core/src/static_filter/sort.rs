@@ -27,6 +27,19 @@ pub(super) fn sort(
     threads: NonZeroUsize,
 ) -> Result<usize> {
     let groups = (hashes.len() / GROUP).clamp(1, MAX_GROUPS);
+    let lengths = partition(hashes, spare, groups, mix, threads);
+    sort_groups(spare, hashes, &lengths, threads)
+}
+
+/// Replaces the hashes by others and copies them to `spare`, which has the same length, in groups of
+/// neighbouring hashes; returns the lengths of the groups. Within a group they are in no order.
+pub(super) fn partition(
+    hashes: &mut [u64],
+    spare: &mut [u64],
+    groups: usize,
+    mix: impl Fn(u64) -> u64 + Sync,
+    threads: NonZeroUsize,
+) -> Vec<usize> {
     let group_of = |g: u64| scale(g, groups as u64) as usize;
     let part = hashes.len().div_ceil(threads.get()).max(1);
     let counts = run_each(hashes.chunks_mut(part), |hashes| {
@@ -38,15 +51,11 @@ pub(super) fn sort(
         counts
     });
     // The space of a group is divided among the threads.
-    let lengths: Vec<usize> =
-        (0..groups).map(|group| counts.iter().map(|counts| counts[group]).sum()).collect();
     let mut places: Vec<Vec<IterMut<'_, u64>>> = counts.iter().map(|_| Vec::new()).collect();
     let mut rest = &mut *spare;
     for group in 0..groups {
         for (counts, places) in counts.iter().zip(&mut places) {
-            let (place, behind) = rest.split_at_mut(counts[group]);
-            places.push(place.iter_mut());
-            rest = behind;
+            places.push(cut_off(&mut rest, counts[group]).iter_mut());
         }
     }
     run_each(hashes.chunks(part).zip(places), |(hashes, mut places)| {
@@ -56,21 +65,30 @@ pub(super) fn sort(
             }
         }
     });
-    let mut left = vec![0; groups];
-    let (mut sources, mut targets) = (&*spare, &mut *hashes);
+    (0..groups).map(|group| counts.iter().map(|counts| counts[group]).sum()).collect()
+}
+
+/// Sorts the groups of [`partition`] from `source` to `target`, which has the same length, and drops
+/// duplicates; returns how many are left, at the front.
+pub(super) fn sort_groups(
+    mut source: &[u64],
+    target: &mut [u64],
+    lengths: &[usize],
+    threads: NonZeroUsize,
+) -> Result<usize> {
+    let mut left = vec![0; lengths.len()];
+    let mut rest = &mut *target;
     let work = lengths.iter().zip(&mut left).map(|(&length, left)| {
-        let source;
-        (source, sources) = sources.split_at(length);
-        let (target, behind) = core::mem::take(&mut targets).split_at_mut(length);
-        targets = behind;
-        (source, target, left)
+        let group;
+        (group, source) = source.split_at(length);
+        (group, cut_off(&mut rest, length), left)
     });
     share_work(work, threads, Vec::new, |counts, (source, target, left)| {
-        sort_group(source, target, groups as u64, counts)?;
+        sort_group(source, target, lengths.len() as u64, counts)?;
         *left = drop_duplicates(target);
         Ok(())
     })?;
-    Ok(compact(hashes, lengths.into_iter().zip(left)))
+    Ok(compact(target, lengths.iter().copied().zip(left)))
 }
 
 /// Sorts a group from `source` to `target`: by its next digits, enough that few are equal, then

@@ -11,9 +11,10 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::builder::Wanted;
-use super::super::sort::{cut_off, reserve, share_work, sort};
+use super::super::sort::{cut_off, partition, reserve, share_work, sort_groups};
 use super::peel::{MAX_KEYS, Solver};
 use super::{FuseTable, hash_floor, lines_of};
 use crate::error::{Error, Result};
@@ -27,6 +28,10 @@ const SHARD: u64 = 3 << 17;
 /// The number of multipliers that a shard tries, and how often all shards become larger by a sixteenth.
 const MULTIPLIERS: u64 = 8;
 const ROUNDS: u64 = 20;
+
+/// The number of keys of a group that is near in memory, and the largest number of groups.
+const GROUP: usize = 1 << 13;
+const MAX_GROUPS: usize = 2048;
 
 /// The number of keys from which the first round succeeds, and the last round that fewer need.
 const SURE: u64 = 5793;
@@ -60,21 +65,64 @@ pub(in super::super) fn build(
     spare: &mut [u64],
     wanted: &Wanted,
 ) -> Result<(FuseTable<Owned>, u64)> {
-    let distinct = sort(hashes, spare, fuse_hash, wanted.threads)?;
-    let hashes = &hashes[..distinct];
-    let keys = distinct as u64;
-    let slots = SlotPlan::new(wanted.rate, keys)?;
-    let shards = shards_of(keys);
-    let (ends, most) = shard_ends(hashes, shards)?;
-    if most <= MAX_KEYS {
-        for round in 0..ROUNDS {
-            let params = slots.params(shards, most, round)?;
-            if let Some(data) = solve(&params, hashes, &ends, round, wanted.threads)? {
-                return Ok((FuseTable::from_parts(params, data), keys));
+    let shards = shards_of(hashes.len() as u64) as usize;
+    // A whole number of groups for each shard.
+    let parts = (MAX_GROUPS / shards.max(1)).min(hashes.len() / (GROUP * shards).max(1)).max(1);
+    let lengths = partition(hashes, spare, (shards * parts).max(1), fuse_hash, wanted.threads);
+    let ends = lengths.chunks(parts).scan(0, |end, lengths| {
+        *end += lengths.iter().sum::<usize>();
+        Some(*end)
+    });
+    let all = Keys { hashes: spare, ends: ends.take(shards).collect(), distinct: false };
+    // Without duplicates, which is known if the shards are solved, there is no need to sort. After an
+    // error there are fewer keys, which may be enough.
+    if let Ok(Some(table)) = all.solve(wanted) {
+        return Ok((table, all.hashes.len() as u64));
+    }
+    let left = sort_groups(spare, hashes, &lengths, wanted.threads)?;
+    let hashes = &hashes[..left];
+    let distinct = Keys { hashes, ends: shard_ends(hashes)?, distinct: true };
+    match distinct.solve(wanted)? {
+        Some(table) => Ok((table, left as u64)),
+        None => Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter")),
+    }
+}
+
+/// The hashes of all keys, shard by shard.
+struct Keys<'a> {
+    hashes: &'a [u64],
+    /// The end of each shard.
+    ends: Vec<usize>,
+    /// Whether there are no duplicates.
+    distinct: bool,
+}
+
+impl Keys<'_> {
+    /// Returns a filter; `None` if there is none, or if there are duplicates.
+    fn solve(&self, wanted: &Wanted) -> Result<Option<FuseTable<Owned>>> {
+        let slots = SlotPlan::new(wanted.rate, self.hashes.len() as u64)?;
+        let begins = [0].iter().chain(&self.ends);
+        let most = self.ends.iter().zip(begins).map(|(end, begin)| end - begin).max().unwrap_or(0);
+        if most as u64 <= MAX_KEYS {
+            for round in 0..ROUNDS {
+                let params = slots.params(self.ends.len() as u64, most as u64, round)?;
+                match self.solve_with(&params, round, wanted.threads)? {
+                    Solved::Yes(data) => return Ok(Some(FuseTable::from_parts(params, data))),
+                    Solved::Duplicates => break,
+                    Solved::No => (),
+                }
             }
         }
+        Ok(None)
     }
-    Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter"))
+}
+
+/// Whether all shards are solved.
+enum Solved {
+    Yes(Owned),
+    No,
+    /// There are duplicates.
+    Duplicates,
 }
 
 /// Returns a number of bits that a filter of `keys` distinct keys does not exceed, unless its hashes
@@ -96,20 +144,19 @@ fn shards_of(keys: u64) -> u64 {
     if keys == 0 { 0 } else { keys.div_ceil(SHARD).next_power_of_two() }
 }
 
-/// Returns the end of each shard in the sorted hashes, and the largest number of keys of one.
-fn shard_ends(hashes: &[u64], shards: u64) -> Result<(Vec<usize>, u64)> {
+/// Returns the end of each shard in sorted hashes.
+fn shard_ends(hashes: &[u64]) -> Result<Vec<usize>> {
+    let shards = shards_of(hashes.len() as u64);
     // Only the number of shards matters.
     let params = FuseParams::new(shards, WAYS, 0, 0, 0)?;
     let mut ends = Vec::new();
     reserve(&mut ends, shards as usize)?;
-    let (mut begin, mut most) = (0, 0);
+    let mut begin = 0;
     for shard in 0..shards {
-        let end = begin + hashes[begin..].partition_point(|&g| params.shard(g) <= shard);
-        ends.push(end);
-        most = most.max(end - begin);
-        begin = end;
+        begin += hashes[begin..].partition_point(|&g| params.shard(g) <= shard);
+        ends.push(begin);
     }
-    Ok((ends, most as u64))
+    Ok(ends)
 }
 
 /// The part of the rate that collisions of hashes may add to it.
@@ -155,46 +202,63 @@ impl SlotPlan {
     }
 }
 
-/// Solves all shards; `None` if one cannot be solved.
-fn solve(
-    params: &FuseParams,
-    hashes: &[u64],
-    ends: &[usize],
-    round: u64,
-    threads: NonZeroUsize,
-) -> Result<Option<Owned>> {
-    let mut data = Owned::zeroed(lines_of(params))?;
-    let (slots, multipliers) =
-        lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
-    let mut unsolved = Vec::new();
-    reserve(&mut unsolved, ends.len())?;
-    unsolved.resize(ends.len(), true);
-    let (mut slots_left, mut begin) = (slots, 0);
-    let work = (0..).zip(ends).zip(multipliers.iter_mut().zip(&mut unsolved));
-    let work = work.map(|((shard, &end), (multiplier, unsolved))| {
-        let keys = &hashes[begin..end];
-        begin = end;
-        // Several shards have segments of at least 64 slots, so each begins with a word.
-        let word = |shard: u64| params.bit_of(shard * params.stride()).div_ceil(64);
-        let words = cut_off(&mut slots_left, (word(shard + 1) - word(shard)) as usize);
-        (shard, keys, words, multiplier, unsolved)
-    });
-    share_work(
-        work,
-        threads,
-        Solver::default,
-        |solver, (shard, keys, words, multiplier, unsolved)| {
-            for attempt in round * MULTIPLIERS..(round + 1) * MULTIPLIERS {
-                let tried = MIX_LOW.wrapping_add((2 * attempt).wrapping_mul(MIX_HIGH));
-                if solver.solve(params, keys, tried)? {
-                    solver.write_slots(params, shard, words);
-                    *multiplier = tried.to_le();
-                    *unsolved = false;
-                    break;
+impl Keys<'_> {
+    /// Solves all shards.
+    fn solve_with(&self, params: &FuseParams, round: u64, threads: NonZeroUsize) -> Result<Solved> {
+        let mut data = Owned::zeroed(lines_of(params))?;
+        let (slots, multipliers) =
+            lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
+        let mut unsolved = Vec::new();
+        reserve(&mut unsolved, self.ends.len())?;
+        unsolved.resize(self.ends.len(), true);
+        let (mut slots_left, mut begin) = (slots, 0);
+        let work = (0..).zip(&self.ends).zip(multipliers.iter_mut().zip(&mut unsolved));
+        let work = work.map(|((shard, &end), (multiplier, unsolved))| {
+            let keys = &self.hashes[begin..end];
+            begin = end;
+            // Several shards have segments of at least 64 slots, so each begins with a word.
+            let word = |shard: u64| params.bit_of(shard * params.stride()).div_ceil(64);
+            let words = cut_off(&mut slots_left, (word(shard + 1) - word(shard)) as usize);
+            (shard, keys, words, multiplier, unsolved)
+        });
+        let duplicates = AtomicBool::new(false);
+        share_work(
+            work,
+            threads,
+            Solver::default,
+            |solver, (shard, keys, words, multiplier, unsolved)| {
+                for attempt in round * MULTIPLIERS..(round + 1) * MULTIPLIERS {
+                    if duplicates.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let tried = MIX_LOW.wrapping_add((2 * attempt).wrapping_mul(MIX_HIGH));
+                    if solver.solve(params, keys, tried)? {
+                        solver.write_slots(params, shard, words);
+                        *multiplier = tried.to_le();
+                        *unsolved = false;
+                        break;
+                    }
+                    // Duplicates have the same slots with any multiplier.
+                    if attempt == 0 && !self.distinct && has_duplicates(keys)? {
+                        duplicates.store(true, Ordering::Relaxed);
+                    }
                 }
-            }
-            Ok(())
-        },
-    )?;
-    Ok((!unsolved.contains(&true)).then_some(data))
+                Ok(())
+            },
+        )?;
+        Ok(match (duplicates.into_inner(), unsolved.contains(&true)) {
+            (true, _) => Solved::Duplicates,
+            (_, true) => Solved::No,
+            _ => Solved::Yes(data),
+        })
+    }
+}
+
+/// Returns whether a key is there twice.
+fn has_duplicates(keys: &[u64]) -> Result<bool> {
+    let mut sorted = Vec::new();
+    reserve(&mut sorted, keys.len())?;
+    sorted.extend_from_slice(keys);
+    sorted.sort_unstable();
+    Ok(sorted.windows(2).any(|pair| pair[0] == pair[1]))
 }

@@ -62,6 +62,7 @@ impl Solver {
     }
 
     /// Adds all keys to their slots; returns false if a slot has too many.
+    #[inline(never)]
     fn count(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) -> bool {
         let mut too_many = false;
         for (index, &g) in (0..).zip(keys) {
@@ -75,6 +76,7 @@ impl Solver {
     }
 
     /// Peels keys; returns their number.
+    #[inline(never)]
     fn peel(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) -> usize {
         let (slots, order) = (&mut self.slots[..], &mut self.order[..]);
         // Slots with a single key wait in `order`, behind those of peeled keys. Each slot waits at
@@ -107,6 +109,7 @@ impl Solver {
     }
 
     /// Computes the slots of peeled keys, the last one first. Slots of no key are 0.
+    #[inline(never)]
     fn assign(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) {
         let order = &self.order[..keys.len()];
         for (at, &slot) in order.iter().enumerate().rev() {
@@ -124,6 +127,7 @@ impl Solver {
     }
 
     /// Writes the bits of the slots of a shard to its words, which are zero.
+    #[inline(never)]
     pub(super) fn write_slots(&self, params: &FuseParams, shard: u64, words: &mut [u64]) {
         let stride = params.stride();
         let wide = params.wide_slots().saturating_sub(shard * stride).min(stride) as usize;
