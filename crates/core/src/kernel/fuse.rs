@@ -495,6 +495,12 @@ impl<'a> Fuse<'a> {
         self.is_small() && (1..1 << 31).contains(&slots) && self.params.bits + 1 + 7 <= 32
     }
 
+    /// Returns true if the filter has keys and 32 bits are enough for the number of a slot.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn fits_lanes(self) -> bool {
+        (1..=1 << 32).contains(&(self.params.shards * self.params.stride))
+    }
+
     /// Looks up many hashes. `found` has one word for 64 hashes.
     ///
     /// Always inlined, so that it is compiled for the instructions of the caller.

@@ -12,11 +12,13 @@
 //!
 //! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
 //!
-//! [`inline`]: single keys. [`classic`]: classic filters. [`counting`]: counting filters. [`generations`]: windowed filters.
-//! [`ribbon`]: static filters. [`shared`]: filters that many threads access.
+//! [`inline`]: single keys. [`classic`]: classic filters. [`counting`]: counting filters.
+//! [`generations`]: windowed filters. [`ribbon`] and [`fuse`]: static filters. [`shared`]: filters
+//! that many threads access.
 
 pub(super) mod classic;
 pub(super) mod counting;
+pub(super) mod fuse;
 pub(super) mod generations;
 pub(super) mod inline;
 pub(super) mod ribbon;

@@ -5,17 +5,18 @@ use crate::kernel::cpu::KernelHandle;
 use crate::kernel::fuse::Fuse;
 
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::{avx2, cpu::Kernel};
+use crate::kernel::{avx2, avx512, cpu::Kernel};
 
 impl KernelHandle {
     /// Looks up many hashes. `found` has one word for 64 hashes.
     pub(crate) fn fuse_batch(self, fuse: Fuse<'_>, hashes: impl HashSource, found: &mut [u64]) {
         match self.kernel() {
-            // SAFETY: the machine has the instructions; those with AVX-512 have AVX2.
+            // SAFETY: the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 | Kernel::Avx512 => unsafe {
-                avx2::fuse::contains_batch(fuse, hashes, found);
-            },
+            Kernel::Avx512 => unsafe { avx512::fuse::contains_batch(fuse, hashes, found) },
+            // SAFETY: the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { avx2::fuse::contains_batch(fuse, hashes, found) },
             _ => fuse.batch(hashes, found),
         }
     }

@@ -64,12 +64,13 @@ impl Solver {
     /// Adds all keys to their slots; returns false if a slot has too many.
     #[inline(never)]
     fn count(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) -> bool {
-        let mut too_many = false;
+        let (slots, mut too_many) = (&mut self.slots[..], false);
         for (index, &g) in (0..).zip(keys) {
             for slot in params.slots_in_shard(g, multiplier).slots {
-                let word = &mut self.slots[slot as usize];
-                *word = (*word).wrapping_add(ONE) ^ index;
-                too_many |= *word >= TOO_MANY;
+                let word = &mut slots[slot as usize];
+                let more = word.wrapping_add(ONE) ^ index;
+                *word = more;
+                too_many |= more >= TOO_MANY;
             }
         }
         !too_many
@@ -99,9 +100,10 @@ impl Solver {
             peeled += 1;
             for other in params.slots_in_shard(keys[index as usize], multiplier).slots {
                 let word = &mut slots[other as usize];
-                *word = (*word).wrapping_sub(ONE) ^ index;
+                let left = word.wrapping_sub(ONE) ^ index;
+                *word = left;
                 order[end] = other as u32;
-                end += usize::from(*word >> COUNT == 1);
+                end += usize::from(left >> COUNT == 1);
             }
             slots[slot as usize] = index;
         }

@@ -1,0 +1,179 @@
+//! Binary fuse filters with AVX-512: eight keys, in lanes of 64 bits, at a time.
+//!
+//! The positions of the slots of eight keys are computed together, a vector for each slot of a key,
+//! and their slots are gathered some groups later. Hashes are mixed one by one, because no
+//! instruction has products of 128 bits in lanes. Results are those of [`Fuse`], which the tests
+//! check.
+
+use core::arch::x86_64::*;
+
+use super::super::batch::{GROUP, HashSource, batch, join};
+use super::super::fuse::{Fuse, WAYS, fuse_hash};
+use super::super::primitives::prefetch;
+use super::{load_words, splat, words};
+
+/// The dimensions of a filter in each lane, computed once for a batch.
+struct LaneParams {
+    /// Shifts by the number of bits that select a shard, and by 64 less that number.
+    log_shards: __m128i,
+    after_shard: __m128i,
+    stride: __m512i,
+    starts: __m512i,
+    in_segment: __m512i,
+    segment: __m512i,
+    bits: __m512i,
+    wide_slots: __m512i,
+    wide_starts: __m512i,
+    /// The bits that a key compares, and those of a key in wide slots.
+    narrow_mask: __m512i,
+    wide_mask: __m512i,
+}
+
+impl LaneParams {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    fn new(fuse: Fuse<'_>) -> Self {
+        let params = fuse.params;
+        let log_shards = i64::from(params.shards().ilog2());
+        Self {
+            log_shards: _mm_cvtsi64_si128(log_shards),
+            after_shard: _mm_cvtsi64_si128(64 - log_shards),
+            stride: splat(params.stride),
+            starts: splat(params.starts),
+            in_segment: splat(params.in_segment()),
+            segment: splat(params.in_segment() + 1),
+            bits: splat(params.bits.into()),
+            wide_slots: splat(params.wide_slots),
+            wide_starts: splat(params.wide_starts),
+            narrow_mask: splat(params.narrow_mask.into()),
+            wide_mask: splat(u64::from(params.narrow_mask) << 1 | 1),
+        }
+    }
+}
+
+/// Eight prepared keys, one per lane.
+#[derive(Default)]
+#[repr(C, align(64))]
+struct Group {
+    /// The first bit of each slot.
+    positions: [[u64; GROUP]; WAYS as usize],
+    fingerprints: [u64; GROUP],
+    /// The bits that are compared.
+    masks: [u64; GROUP],
+}
+
+/// Hashes of keys in the filter.
+///
+/// They are made where hashes are, some groups before they are read as a vector, which is slow while
+/// the stores of its words are in flight.
+#[derive(Clone, Copy)]
+struct FuseHashes<H>(H);
+
+impl<H: HashSource> HashSource for FuseHashes<H> {
+    #[inline(always)]
+    fn words(&self) -> &[u64] {
+        self.0.words()
+    }
+
+    #[inline(always)]
+    fn hash_group(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]) {
+        self.0.hash_group(words, hashes);
+        for hash in hashes {
+            // SAFETY: a borrowed word. Volatile, so that it is not vectorised, which is slower.
+            unsafe { core::ptr::write_volatile(hash, fuse_hash(*hash)) };
+        }
+    }
+}
+
+/// Same as [`Fuse::batch`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+pub(in super::super) fn contains_batch(fuse: Fuse<'_>, hashes: impl HashSource, found: &mut [u64]) {
+    if !fuse.fits_lanes() {
+        return fuse.batch(hashes, found);
+    }
+    let params = LaneParams::new(fuse);
+    if fuse.is_small() {
+        groups::<false>(fuse, &params, hashes, found);
+    } else {
+        groups::<true>(fuse, &params, hashes, found);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn groups<const PREFETCH: bool>(
+    fuse: Fuse<'_>,
+    params: &LaneParams,
+    hashes: impl HashSource,
+    found: &mut [u64],
+) {
+    let prepare = |(): &(), hashes: &[u64; GROUP], group: &mut Group| {
+        prepare(fuse, params, hashes, group);
+        if PREFETCH {
+            for &position in group.positions.as_flattened() {
+                prefetch(fuse.bytes, (position / 8) as usize);
+            }
+        }
+    };
+    let process = |(): &mut (), group: &Group, results: &mut u8| *results = matches(fuse, group);
+    batch((), FuseHashes(hashes), found, prepare, process, join);
+}
+
+/// Computes the positions of the slots of eight keys from their [`fuse_hash`]es.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn prepare(fuse: Fuse<'_>, params: &LaneParams, hashes: &[u64; GROUP], group: &mut Group) {
+    let g = load_words(hashes);
+    // A shift by 64 bits, with one shard, is 0.
+    let shard = _mm512_srl_epi64(g, params.after_shard);
+    // SAFETY: the shards of hashes exist, so their multipliers are inside the bytes.
+    let multiplier = unsafe {
+        let multipliers = fuse.bytes.as_ptr().cast::<u64>().add(fuse.params.slot_words() as usize);
+        _mm512_i64gather_epi64::<8>(shard, multipliers.cast())
+    };
+    let e = _mm512_mullo_epi64(g, multiplier);
+    // All slots are below 2^32, so products of 32 bits are enough.
+    let rest = _mm512_srli_epi64::<32>(_mm512_sll_epi64(g, params.log_shards));
+    let start = _mm512_srli_epi64::<32>(_mm512_mul_epu32(rest, params.starts));
+    let start = _mm512_add_epi64(start, _mm512_mul_epu32(shard, params.stride));
+    let second = _mm512_or_si512(start, params.in_segment);
+    let second = _mm512_sub_epi64(second, splat(u64::MAX));
+    let third = _mm512_add_epi64(second, params.segment);
+    let fourth = _mm512_add_epi64(third, params.segment);
+    // first | (e & in_segment)
+    let slot = |first, e| _mm512_ternarylogic_epi64::<0xf8>(first, e, params.in_segment);
+    let e_high = _mm512_srli_epi64::<32>(e);
+    let slots = [
+        start,
+        slot(second, _mm512_srli_epi64::<16>(e)),
+        slot(third, e_high),
+        slot(fourth, _mm512_srli_epi64::<48>(e)),
+    ];
+    for (positions, slot) in group.positions.iter_mut().zip(slots) {
+        let wide = _mm512_min_epu64(slot, params.wide_slots);
+        *positions = words(_mm512_add_epi64(_mm512_mul_epu32(slot, params.bits), wide));
+    }
+    group.fingerprints = words(_mm512_xor_si512(g, e_high));
+    let wide = _mm512_cmplt_epu64_mask(start, params.wide_starts);
+    let masks = _mm512_mask_blend_epi64(wide, params.narrow_mask, params.wide_mask);
+    group.masks = words(masks);
+}
+
+/// Returns a bit for each key of a group: whether the XOR of its slots is its fingerprint.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+fn matches(fuse: Fuse<'_>, group: &Group) -> u8 {
+    let slots = group.positions.each_ref().map(|positions| {
+        let position = load_words(positions);
+        let byte = _mm512_srli_epi64::<3>(position);
+        // SAFETY: the slots of keys exist, as in `Fuse::contains`, and at least one multiplier
+        // follows, so eight bytes exist.
+        let word = unsafe { _mm512_i64gather_epi64::<1>(byte, fuse.bytes.as_ptr().cast()) };
+        _mm512_srlv_epi64(word, _mm512_and_si512(position, splat(7)))
+    });
+    let [first, second, third, fourth] = slots;
+    let sum = _mm512_xor_si512(load_words(&group.fingerprints), first);
+    // The XOR of three.
+    let sum = _mm512_ternarylogic_epi64::<0x96>(sum, second, third);
+    let sum = _mm512_xor_si512(sum, fourth);
+    _mm512_testn_epi64_mask(sum, load_words(&group.masks))
+}
