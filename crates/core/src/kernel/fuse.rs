@@ -68,6 +68,24 @@ pub(crate) struct FuseParams {
     /// Number of cache lines of slots and multipliers.
     lines: usize,
     width: Width,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) lanes: KeyLanes,
+}
+
+/// The numbers that give the slots of a key, each with one lane for each slot.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub(super) struct KeyLanes {
+    /// A mask of a slot's place in its segment; 0 for the first slot, which is the start.
+    in_segment: [u64; WAYS as usize],
+    /// The distance of the last slot of the start's segment to the slot's segment.
+    segments: [u64; WAYS as usize],
+    shifts: [u64; WAYS as usize],
+    /// The same for all lanes.
+    bits: u64,
+    wide_slots: u64,
+    in_byte: u64,
 }
 
 /// How a query reads slots: as bytes, as pairs of bytes, or as bits.
@@ -114,6 +132,7 @@ impl FuseParams {
         }
         let wide_slots = wide << log_segment;
         let slot_words = (shards * stride * bits + wide_slots).div_ceil(64);
+        let segment = 1 << log_segment;
         Ok(Self {
             shards,
             segments,
@@ -121,7 +140,7 @@ impl FuseParams {
             bits: bits as u32,
             narrow_mask: (1 << bits) - 1,
             wide,
-            segment: 1 << log_segment,
+            segment,
             starts: (segments - (WAYS - 1)) << log_segment,
             stride,
             wide_slots,
@@ -132,6 +151,15 @@ impl FuseParams {
                 (8, 0) => Width::Byte,
                 (16, 0) => Width::Pair,
                 _ => Width::Bits,
+            },
+            #[cfg(target_arch = "x86_64")]
+            lanes: KeyLanes {
+                in_segment: [0, segment - 1, segment - 1, segment - 1],
+                segments: [0, 1, 1 + segment, 1 + 2 * segment],
+                shifts: [0, 16, 32, 48],
+                bits,
+                wide_slots,
+                in_byte: 7,
             },
         })
     }
@@ -234,6 +262,14 @@ impl FuseParams {
             fingerprint: (g ^ (e >> 32)) as u32,
         }
     }
+}
+
+/// The first slot of a key, the product that gives the others, and its fingerprint.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct KeyStart {
+    pub(super) start: u64,
+    pub(super) e: u64,
+    fingerprint: u32,
 }
 
 /// A filter: its dimensions, and the bytes of its slots and multipliers.
@@ -439,6 +475,25 @@ impl<'a> Fuse<'a> {
         self.params.slots_from(start, g, unsafe { self.multiplier(shard) })
     }
 
+    /// Returns the first slot of a hash and the product that gives the others. There must be a shard.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn start_of(self, hash: u64) -> KeyStart {
+        let g = fuse_hash(hash);
+        let (shard, start) = self.params.shard_and_start(g);
+        let start = shard * self.params.stride + start;
+        // SAFETY: the shard of a hash is less than the number of shards.
+        let e = g.wrapping_mul(unsafe { self.multiplier(shard) });
+        KeyStart { start, e, fingerprint: (g ^ (e >> 32)) as u32 }
+    }
+
+    /// Returns whether the XOR of the slots of a key, and any bits above, has its fingerprint.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn compares_equal(self, key: &KeyStart, sum: u32) -> bool {
+        (key.fingerprint ^ sum) & self.params.bit_slots().mask(key.start) == 0
+    }
+
     /// Returns whether the filter contains a hash.
     #[inline(always)]
     pub(crate) fn contains(self, hash: u64) -> bool {
@@ -495,8 +550,16 @@ impl<'a> Fuse<'a> {
         self.is_small() && (1..1 << 31).contains(&slots) && self.params.bits + 1 + 7 <= 32
     }
 
+    /// Returns true if slots are read as bits, not as bytes.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn has_bit_slots(self) -> bool {
+        self.params.width == Width::Bits
+    }
+
     /// Returns true if the filter has keys and 32 bits are enough for the number of a slot.
     #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
     pub(super) fn fits_lanes(self) -> bool {
         (1..=1 << 32).contains(&(self.params.shards * self.params.stride))
     }

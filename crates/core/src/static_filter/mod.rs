@@ -146,7 +146,7 @@ impl<S: Store> StaticFilter<S> {
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         match &self.table {
             Table::Ribbon(table) => table.contains(self.kernel, hash),
-            Table::Fuse(table) => table.fuse().contains(hash),
+            Table::Fuse(table) => self.kernel.fuse_contains(table.fuse(), hash),
         }
     }
 

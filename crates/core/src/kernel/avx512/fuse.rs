@@ -5,6 +5,7 @@
 //! instruction has products of 128 bits in lanes. Results are those of [`Fuse`], which the tests
 //! check.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 
 use super::super::batch::{GROUP, HashSource, batch, join};
@@ -82,6 +83,52 @@ impl<H: HashSource> HashSource for FuseHashes<H> {
             unsafe { core::ptr::write_volatile(hash, fuse_hash(*hash)) };
         }
     }
+}
+
+/// Same as [`Fuse::contains`] for filters with [`Fuse::fits_lanes`], in inline assembly: see
+/// [`inline`](super::inline).
+///
+/// # Safety
+/// The machine must have the instructions of this kernel.
+#[inline(always)]
+pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
+    let key = fuse.start_of(hash);
+    let sum: u64;
+    // SAFETY: computes positions as `prepare`; reads eight bytes at each, which exist as in
+    // `matches`, and the numbers for lanes.
+    unsafe {
+        asm!(
+            "vpbroadcastq ymm16, {start}",
+            "vporq ymm16, ymm16, ymmword ptr [{lanes}]",
+            "vpaddq ymm16, ymm16, ymmword ptr [{lanes} + 32]",
+            "vpbroadcastq ymm17, {e}",
+            "vpsrlvq ymm17, ymm17, ymmword ptr [{lanes} + 64]",
+            // ymm16 | (ymm17 & in_segment): the slots.
+            "vpternlogq ymm16, ymm17, ymmword ptr [{lanes}], 0xf8",
+            "vpmuludq ymm17, ymm16, qword ptr [{lanes} + 96]{{1to4}}",
+            "vpminuq ymm16, ymm16, qword ptr [{lanes} + 104]{{1to4}}",
+            "vpaddq ymm16, ymm16, ymm17",
+            "vpsrlq ymm17, ymm16, 3",
+            "kxnorw k1, k1, k1",
+            "vpxorq ymm18, ymm18, ymm18",
+            "vpgatherqq ymm18{{k1}}, qword ptr [{bytes} + ymm17]",
+            "vpandq ymm16, ymm16, qword ptr [{lanes} + 112]{{1to4}}",
+            "vpsrlvq ymm18, ymm18, ymm16",
+            "vextracti64x2 xmm16, ymm18, 1",
+            "vpxorq xmm16, xmm16, xmm18",
+            "vpshufd xmm17, xmm16, 0xee",
+            "vpxorq xmm16, xmm16, xmm17",
+            "vmovq {sum}, xmm16",
+            start = in(reg) key.start,
+            e = in(reg) key.e,
+            lanes = in(reg) &fuse.params.lanes,
+            bytes = in(reg) fuse.bytes.as_ptr(),
+            sum = lateout(reg) sum,
+            out("ymm16") _, out("ymm17") _, out("ymm18") _, out("k1") _,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    fuse.compares_equal(&key, sum as u32)
 }
 
 /// Same as [`Fuse::batch`].
