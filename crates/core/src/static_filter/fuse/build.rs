@@ -11,6 +11,7 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use core::num::NonZeroUsize;
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::builder::Wanted;
@@ -33,30 +34,58 @@ const ROUNDS: u64 = 20;
 const GROUP: usize = 1 << 13;
 const MAX_GROUPS: usize = 2048;
 
-/// The number of keys from which the first round succeeds, and the last round that fewer need.
-const SURE: u64 = 5793;
-const SMALL_ROUNDS: u64 = 4;
+/// The largest number of keys for which the dimensions with the fewest cache lines are found by
+/// trying, the multipliers and logarithms of segments that are tried, and the slots per 100 keys
+/// below which hardly any set is solved (docs/design/filters.md).
+const DENSE_UP_TO: u64 = 256;
+const DENSE_MULTIPLIERS: u64 = 32;
+const DENSE_SEGMENTS: [u64; 4] = [3, 4, 5, 2];
+const DENSE_SLOTS: u64 = 127;
+const LINE_BITS: u64 = 8 * CacheLine::BYTES as u64;
+
 /// The number of standard deviations by which a plan allows the largest shard to exceed the mean.
 const SIGMAS: u64 = 6;
 
-/// For each logarithm of a segment, the smallest number of keys of a shard with such segments, and
-/// the number of slots per 1000 keys in which keys may start. 2^(0.6 log2 n) slots are the best
-/// segment of n keys; with the numbers of slots about one attempt in two succeeds below 1000 keys,
-/// nearly every one above (docs/design/filters.md).
-const SIZES: [(u64, u64); 12] = [
-    (0, 1000),
-    (2, 700),
-    (6, 800),
-    (18, 850),
-    (57, 980),
-    (181, 1030),
-    (575, 1110),
-    (1825, 1150),
-    (5793, 1130),
-    (18_390, 1100),
-    (58_390, 1080),
-    (185_364, 1070),
+/// The size of a shard with at least a number of keys.
+struct Size {
+    keys: u64,
+    log_segment: u64,
+    /// The number of slots per 1000 keys in which keys may start.
+    starts: u64,
+    /// The last round that is needed, with overwhelming probability.
+    rounds: u64,
+}
+
+/// 2^(0.6 log2 n) slots are the best segment of n keys. With the numbers of slots about one attempt
+/// in two succeeds below 1000 keys, nearly every one above (docs/design/filters.md).
+const SIZES: [Size; 15] = [
+    Size::new(0, 0, 1000, 4),
+    Size::new(2, 1, 700, 4),
+    Size::new(6, 2, 800, 4),
+    Size::new(18, 3, 850, 4),
+    Size::new(57, 4, 980, 4),
+    Size::new(181, 5, 1030, 4),
+    Size::new(270, 5, 1090, 4),
+    Size::new(400, 5, 1140, 4),
+    Size::new(575, 6, 1110, 2),
+    Size::new(900, 6, 1150, 2),
+    Size::new(1825, 7, 1150, 1),
+    Size::new(5793, 8, 1130, 0),
+    Size::new(18_390, 9, 1100, 0),
+    Size::new(58_390, 10, 1080, 0),
+    Size::new(185_364, 11, 1070, 0),
 ];
+
+impl Size {
+    const fn new(keys: u64, log_segment: u64, starts: u64, rounds: u64) -> Self {
+        Self { keys, log_segment, starts, rounds }
+    }
+
+    /// Returns the size of a shard with this number of keys.
+    fn of(keys: u64) -> &'static Self {
+        SIZES.iter().rfind(|size| size.keys <= keys).unwrap_or(&SIZES[0])
+    }
+}
 
 /// Builds a filter of hashes, which are overwritten, and returns it with the number of distinct
 /// hashes. `spare` has the same length.
@@ -100,17 +129,32 @@ struct Keys<'a> {
 impl Keys<'_> {
     /// Returns a filter; `None` if there is none, or if there are duplicates.
     fn solve(&self, wanted: &Wanted) -> Result<Option<FuseTable<Owned>>> {
-        let slots = SlotPlan::new(wanted.rate, self.hashes.len() as u64)?;
+        let slots = &SlotPlan::new(wanted.rate, self.hashes.len() as u64)?;
         let begins = [0].iter().chain(&self.ends);
         let most = self.ends.iter().zip(begins).map(|(end, begin)| end - begin).max().unwrap_or(0);
-        if most as u64 <= MAX_KEYS {
-            for round in 0..ROUNDS {
-                let params = slots.params(self.ends.len() as u64, most as u64, round)?;
-                match self.solve_with(&params, round, wanted.threads)? {
-                    Solved::Yes(data) => return Ok(Some(FuseTable::from_parts(params, data))),
-                    Solved::Duplicates => break,
-                    Solved::No => (),
-                }
+        let (shards, most) = (self.ends.len() as u64, most as u64);
+        if most > MAX_KEYS {
+            return Ok(None);
+        }
+        let round = |round| {
+            let attempts = round * MULTIPLIERS..(round + 1) * MULTIPLIERS;
+            slots.params(shards, most, round).map(|params| (params, attempts))
+        };
+        // Few keys: with fewer cache lines than in the first round, then with as many.
+        let lines = if (1..=DENSE_UP_TO).contains(&most) { lines_of(&round(0)?.0) } else { 0 };
+        let dense = |lines| {
+            let params = move |log| slots.dense_params(most, lines, log).transpose();
+            let found = DENSE_SEGMENTS.into_iter().filter_map(params);
+            found.map(|params| params.map(|params| (params, 0..DENSE_MULTIPLIERS)))
+        };
+        let plans = (1..lines).flat_map(dense).chain([round(0)]);
+        let plans = plans.chain((lines..=lines).flat_map(dense)).chain((1..ROUNDS).map(round));
+        for plan in plans {
+            let (params, attempts) = plan?;
+            match self.solve_with(&params, attempts, wanted.threads)? {
+                Solved::Yes(data) => return Ok(Some(FuseTable::from_parts(params, data))),
+                Solved::Duplicates => break,
+                Solved::No => (),
             }
         }
         Ok(None)
@@ -127,16 +171,24 @@ enum Solved {
 
 /// Returns a number of bits that a filter of `keys` distinct keys does not exceed, unless its hashes
 /// are very unusual: several shards may differ by some standard deviations, and small filters may
-/// need some rounds.
+/// need some rounds. It is not less for more keys.
 pub(in super::super) fn planned_bits(keys: u64, rate: f64) -> Result<u64> {
     let shards = shards_of(keys);
     let most = match keys.div_ceil(shards.max(1)) {
         mean if shards > 1 => mean + SIGMAS * mean.isqrt(),
         all => all,
     };
-    let round = if keys < SURE { SMALL_ROUNDS } else { 0 };
-    let params = SlotPlan::new(rate, keys)?.params(shards, most, round)?;
-    Ok(lines_of(&params) * 8 * CacheLine::BYTES as u64)
+    let slots = SlotPlan::new(rate, keys)?;
+    let lines = |most| {
+        slots.params(shards, most, Size::of(most).rounds).map(|params| lines_of(&params))
+    };
+    // With fewer keys more rounds may be needed.
+    let fewer = SIZES.iter().map(|size| size.keys).filter(|&from| (1..=most).contains(&from));
+    let mut largest = lines(most)?;
+    for from in fewer {
+        largest = largest.max(lines(from - 1)?);
+    }
+    Ok(largest * LINE_BITS)
 }
 
 /// Returns the number of shards of a filter.
@@ -183,10 +235,28 @@ impl SlotPlan {
 
     /// Returns dimensions for shards of at most `most` keys, which are larger in each round.
     fn params(&self, shards: u64, most: u64, round: u64) -> Result<FuseParams> {
-        let size = |&(from, _): &(u64, u64)| from <= most;
-        let log_segment = SIZES.iter().rposition(size).unwrap_or(0);
-        let starts = ((most * SIZES[log_segment].1 / 1000) >> log_segment).max(1);
+        let &Size { log_segment, starts, .. } = Size::of(most);
+        let starts = ((most * starts / 1000) >> log_segment).max(1);
         let starts = starts + round * starts.div_ceil(16);
+        self.params_of(shards, log_segment, starts)
+    }
+
+    /// Returns the dimensions with segments of 2^`log_segment` slots that fill this number of cache
+    /// lines; `None` if that is too few slots.
+    fn dense_params(&self, keys: u64, lines: u64, log_segment: u64) -> Result<Option<FuseParams>> {
+        let most = (lines * LINE_BITS / self.bits.max(1)) >> log_segment;
+        for starts in (1..=most).rev() {
+            let params = self.params_of(1, log_segment, starts)?;
+            if lines_of(&params) <= lines {
+                let enough = params.stride() * 100 >= keys * DENSE_SLOTS;
+                return Ok(enough.then_some(params));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns dimensions with `starts` segments in each shard in which keys start.
+    fn params_of(&self, shards: u64, log_segment: u64, starts: u64) -> Result<FuseParams> {
         let segments = starts + WAYS - 1;
         // Keys that start in the last segments are not wide, because their slots are not all wide.
         let wide_starts = (self.share * (shards * starts) as f64).ceil() as u64;
@@ -198,13 +268,18 @@ impl SlotPlan {
             let full = (wide_starts - 1) / starts;
             (self.bits, full * segments + (wide_starts - full * starts) + WAYS - 1)
         };
-        FuseParams::new(shards, segments, log_segment as u64, bits, wide)
+        FuseParams::new(shards, segments, log_segment, bits, wide)
     }
 }
 
 impl Keys<'_> {
     /// Solves all shards.
-    fn solve_with(&self, params: &FuseParams, round: u64, threads: NonZeroUsize) -> Result<Solved> {
+    fn solve_with(
+        &self,
+        params: &FuseParams,
+        attempts: Range<u64>,
+        threads: NonZeroUsize,
+    ) -> Result<Solved> {
         let mut data = Owned::zeroed(lines_of(params))?;
         let (slots, multipliers) =
             lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
@@ -227,7 +302,7 @@ impl Keys<'_> {
             threads,
             Solver::default,
             |solver, (shard, keys, words, multiplier, unsolved)| {
-                for attempt in round * MULTIPLIERS..(round + 1) * MULTIPLIERS {
+                for attempt in attempts.clone() {
                     if duplicates.load(Ordering::Relaxed) {
                         break;
                     }
