@@ -60,8 +60,7 @@ fn planned_size_is_enough_for_the_filter() {
             assert!(planned <= largest, "{keys} {rate}: {planned} > {largest}");
         }
     }
-    let sizes: Vec<u64> =
-        (0..20_000).map(|keys| fuse(0.01).planned_bits(keys).unwrap()).collect();
+    let sizes: Vec<u64> = (0..20_000).map(|keys| fuse(0.01).planned_bits(keys).unwrap()).collect();
     assert!(sizes.is_sorted());
     assert!(fuse(1e-9).planned_bits(10_000_000_000).is_err());
     assert!(StaticFilter::builder().fuse(true).planned_bits(1).is_err());
@@ -126,33 +125,114 @@ fn kernels_agree_with_the_document() {
     }
 }
 
-/// The same for filters of 9 MiB, which prefetch, with slots of any bits.
-#[test]
-fn large_filters_agree_with_the_document() {
-    let header = file_of(&fuse(0.01).from_mixed_hashes(vec![1]).unwrap(), "");
-    let mut rng = Rng::new(17);
-    let queries = hashes(18, 10_001);
-    let (log, shards) = (11u64, 4u64);
-    for (bits, wide) in [(8u64, 0u64), (16, 0), (3, 1000), (8, 1000), (31, 1000)] {
-        let segments = (9 << 23) / ((bits * shards) << log);
-        let slots = (shards * segments) << log;
-        let words: u64 = (slots * bits + (wide << log)).div_ceil(64) + shards;
-        let length = words.div_ceil(8) * 64;
-        let mut file = header[..4096].to_vec();
-        file.extend((0..length / 8).flat_map(|_| rng.next_u64().to_le_bytes()));
-        let fields = [(24, length), (64, slots), (96, bits), (104, log), (112, shards)];
-        for (at, word) in fields.into_iter().chain([(120, segments), (128, wide)]) {
-            file[at..at + 8].copy_from_slice(&word.to_le_bytes());
-        }
-        update_checksums(&mut file);
-        let (naive, aligned) = (Naive::new(&file), Aligned::new(&file));
+/// Returns the file of a filter of these dimensions with random slots and multipliers.
+fn random_file(rng: &mut Rng, [bits, log, shards, segments, wide]: [u64; 5]) -> Vec<u8> {
+    let slots = (shards * segments) << log;
+    let words = (slots * bits + (wide << log)).div_ceil(64) + shards;
+    let length = words.div_ceil(8) * 64;
+    let mut file = file_of(&fuse(0.01).from_mixed_hashes(vec![1]).unwrap(), "")[..4096].to_vec();
+    file.extend((0..length / 8).flat_map(|_| rng.next_u64().to_le_bytes()));
+    let fields = [(24, length), (64, slots), (96, bits), (104, log), (112, shards)];
+    for (at, word) in fields.into_iter().chain([(120, segments), (128, wide)]) {
+        file[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    }
+    update_checksums(&mut file);
+    file
+}
+
+/// Queries the filter of a file one by one and in batches with every kernel, and compares the results
+/// with the document.
+fn kernels_agree(file: &[u8], queries: &[u64], dimensions: [u64; 5]) {
+    let (naive, aligned) = (Naive::new(file), Aligned::new(file));
+    let expected: Vec<bool> = queries.iter().map(|&hash| naive.contains(hash)).collect();
+    let before = Kernel::current();
+    for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()) {
+        kernel.force();
         let filter = StaticFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()).unwrap();
         let mut found = BatchResults::new();
-        filter.contains_mixed_hashes(&queries, &mut found);
+        filter.contains_mixed_hashes(queries, &mut found);
         for (at, &hash) in queries.iter().enumerate() {
-            let expected = naive.contains(hash);
-            assert_eq!(found.get(at), expected, "{bits} {wide}: {hash:#x} in a batch");
-            assert_eq!(filter.contains_mixed_hash(hash), expected, "{bits} {wide}: {hash:#x}");
+            assert_eq!(
+                found.get(at),
+                expected[at],
+                "{dimensions:?} {kernel:?}: {hash:#x} in a batch"
+            );
+            let single = filter.contains_mixed_hash(hash);
+            assert_eq!(single, expected[at], "{dimensions:?} {kernel:?}: {hash:#x}");
+        }
+    }
+    before.force();
+}
+
+/// Every width of slots, from four slots in all, some of which are the last before the multipliers,
+/// to the largest segments.
+#[test]
+fn kernels_agree_for_random_dimensions() {
+    let mut rng = Rng::new(21);
+    let queries = hashes(22, 203);
+    for bits in 0..32 {
+        for log in [0, 1, 3, 5, 6, 7, 11, 16] {
+            let shards = if log < 6 { 1 } else { 1 << rng.below(4) };
+            let segments = 4 + rng.below(5) as u64;
+            let all = shards * segments;
+            for wide in [0, rng.below(all as usize + 1) as u64, all] {
+                if (all * (bits + 1)) << log > 1 << 22 {
+                    continue;
+                }
+                let dimensions = [bits, log, shards, segments, wide];
+                kernels_agree(&random_file(&mut rng, dimensions), &queries, dimensions);
+            }
+        }
+    }
+}
+
+/// The same for filters of 9 MiB, which prefetch.
+#[test]
+fn kernels_agree_for_large_filters() {
+    let mut rng = Rng::new(17);
+    let queries = hashes(18, 10_001);
+    let (log, shards) = (11, 4);
+    for (bits, wide) in [(8, 0), (16, 0), (3, 1000), (6, 1500), (8, 1000), (24, 1000), (31, 1000)] {
+        let segments = (9 << 23) / ((bits * shards) << log);
+        let dimensions = [bits, log, shards, segments, wide];
+        kernels_agree(&random_file(&mut rng, dimensions), &queries, dimensions);
+    }
+}
+
+/// Without duplicates the keys are not sorted.
+#[test]
+fn order_of_keys_and_duplicates_do_not_change_the_filter() {
+    for keys in [1, 2, 50, 100, 255, 256, 257, 1000, 20_000, 500_000] {
+        let set = hashes(keys as u64, keys);
+        let one = fuse(0.01).from_mixed_hashes(set.clone()).unwrap();
+        let reversed: Vec<u64> = set.iter().rev().copied().collect();
+        assert!(one == fuse(0.01).from_mixed_hashes(reversed.clone()).unwrap(), "{keys}");
+        // The first key again, and the last; then all keys.
+        let mut once_more = reversed.clone();
+        once_more.extend([set[0], set[keys - 1]]);
+        let threads = NonZeroUsize::new(3).unwrap();
+        assert!(one == fuse(0.01).threads(threads).from_mixed_hashes(once_more).unwrap(), "{keys}");
+        let twice = [&set[..], &reversed].concat();
+        let twice = fuse(0.01).from_mixed_hashes(twice).unwrap();
+        assert!(one == twice && twice.len() == keys as u64, "{keys}");
+    }
+    // More copies of one key than a shard can have keys of.
+    let copies = fuse(0.01).from_mixed_hashes(vec![7; (1 << 24) + 1]).unwrap();
+    assert!(copies == fuse(0.01).from_mixed_hashes(vec![7]).unwrap());
+}
+
+/// Sizes are whole cache lines, so that some numbers of keys in between take more.
+#[test]
+fn small_filters_take_at_most_half_more_space_per_key() {
+    for (rate, fewest, large) in [(0.01, 50, 7.38), (0.001, 100, 10.95), (1e-4, 100, 14.67)] {
+        let numbers = [50, 100, 150, 200, 300, 500, 1000, 2000, 5792];
+        for keys in numbers.into_iter().filter(|&keys| keys >= fewest) {
+            let bits = |seed| {
+                let filter = fuse(rate).from_mixed_hashes(hashes(seed, keys)).unwrap();
+                filter.size_bytes() as f64 * 8.0 / keys as f64
+            };
+            let mean = (0..20).map(bits).sum::<f64>() / 20.0;
+            assert!(mean <= 1.5 * large, "{keys} {rate}: {mean} bits per key");
         }
     }
 }

@@ -113,7 +113,9 @@ pub(in super::super) fn build(
     let distinct = Keys { hashes, ends: shard_ends(hashes)?, distinct: true };
     match distinct.solve(wanted)? {
         Some(table) => Ok((table, left as u64)),
-        None => Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter")),
+        None => {
+            Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter"))
+        }
     }
 }
 
@@ -179,9 +181,8 @@ pub(in super::super) fn planned_bits(keys: u64, rate: f64) -> Result<u64> {
         all => all,
     };
     let slots = SlotPlan::new(rate, keys)?;
-    let lines = |most| {
-        slots.params(shards, most, Size::of(most).rounds).map(|params| lines_of(&params))
-    };
+    let lines =
+        |most| slots.params(shards, most, Size::of(most).rounds).map(|params| lines_of(&params));
     // With fewer keys more rounds may be needed.
     let fewer = SIZES.iter().map(|size| size.keys).filter(|&from| (1..=most).contains(&from));
     let mut largest = lines(most)?;
