@@ -99,9 +99,9 @@ impl StaticBuilder {
 
     /// Returns the number of bits of a filter of `keys` distinct keys before it is built. For a
     /// ribbon it is approximate, and small ribbons take more. With [`fuse`](Self::fuse) it is an
-    /// upper bound with overwhelming probability: equal to the size from 6000 to 390,000 keys, at
-    /// most 2 % above it for more, at most a half and a cache line above it from 200 keys on, and at
-    /// most twice the size and a cache line for fewer.
+    /// upper bound with overwhelming probability: equal to the size from 6200 to 390,000 keys, at
+    /// most 2 % above it for more, at most a half and a cache line above it from 257 keys on, and at
+    /// most twice the size and a cache line for fewer. It is not less for more keys.
     ///
     /// # Errors
     /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit

@@ -1,7 +1,11 @@
-//! Building a binary fuse filter: sort the hashes, cut them into shards, solve each shard.
+//! Building a binary fuse filter: divide the hashes into shards, solve each shard.
 //!
-//! A shard is a range of sorted hashes; each thread takes the next shard when it is free. A shard
-//! that cannot be solved is tried with other multipliers, and if these fail, too, all shards become larger.
+//! Each thread takes the next shard when it is free. A shard that cannot be solved is tried with
+//! other multipliers, and if these fail, too, all shards become larger.
+//!
+//! Hashes are not sorted, because the filter does not depend on their order. A shard with duplicates
+//! cannot be solved: if an attempt fails, its keys are searched for duplicates, and if there are any,
+//! all hashes are sorted, duplicates dropped, and all shards solved again.
 //!
 //! Invariants: the filter depends on the set of hashes and the rate, not on their order, duplicates
 //! or threads.

@@ -5,8 +5,9 @@
 //! slot has several keys and the shard cannot be solved with this multiplier.
 //!
 //! While keys are peeled, a slot is a word of 32 bits: its number of keys at the top, and the XOR of
-//! their indices. The slot of a peeled key keeps its index. Keys are sorted by their first slot, so
-//! that the slots of near keys are near each other and stay cached.
+//! their indices. The slot of a peeled key keeps its index. Keys are nearly in the order of
+//! their first slots, so that the slots of near keys are near each other and stay cached. Their exact
+//! order has no effect: the slots of peeled keys wait in the order of slots.
 //!
 //! Memory: 8 bytes per slot. Source: Graf & Lemire 2022, "Binary fuse filters:
 //! fast and smaller than xor filters".
@@ -39,7 +40,7 @@ pub(super) struct Solver {
 }
 
 impl Solver {
-    /// Computes the slots for these keys, which are sorted; returns false if that is impossible.
+    /// Computes the slots for these keys; returns false if that is impossible.
     pub(super) fn solve(
         &mut self,
         params: &FuseParams,
@@ -62,7 +63,6 @@ impl Solver {
     }
 
     /// Adds all keys to their slots; returns false if a slot has too many.
-    #[inline(never)]
     fn count(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) -> bool {
         let (slots, mut too_many) = (&mut self.slots[..], false);
         for (index, &g) in (0..).zip(keys) {
@@ -77,7 +77,6 @@ impl Solver {
     }
 
     /// Peels keys; returns their number.
-    #[inline(never)]
     fn peel(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) -> usize {
         let (slots, order) = (&mut self.slots[..], &mut self.order[..]);
         // Slots with a single key wait in `order`, behind those of peeled keys. Each slot waits at
@@ -111,7 +110,6 @@ impl Solver {
     }
 
     /// Computes the slots of peeled keys, the last one first. Slots of no key are 0.
-    #[inline(never)]
     fn assign(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) {
         let order = &self.order[..keys.len()];
         for (at, &slot) in order.iter().enumerate().rev() {
@@ -129,7 +127,6 @@ impl Solver {
     }
 
     /// Writes the bits of the slots of a shard to its words, which are zero.
-    #[inline(never)]
     pub(super) fn write_slots(&self, params: &FuseParams, shard: u64, words: &mut [u64]) {
         let stride = params.stride();
         let wide = params.wide_slots().saturating_sub(shard * stride).min(stride) as usize;
