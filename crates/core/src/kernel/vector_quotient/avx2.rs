@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-use super::block::BLOCK;
+use super::block::{BLOCK, BlockOps, HeaderBit};
 use super::planes::{Planes, TableOps, slot_mask};
 use super::shape::{PairParams, Place};
 use crate::kernel::select::Avx2Bmi2;
@@ -268,13 +268,15 @@ impl Planes for Avx2Bmi2 {
     }
 
     #[inline(always)]
-    fn put_tag<const TAG_BITS: usize, const BYTES: usize>(
+    fn put<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
         tag: u32,
+        header_bit: HeaderBit,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
+        let header = header_bit.inserted(BlockOps::<TAG_BITS, BYTES>::header(block));
         let bit = 1u64 << (slot & 63);
         let tags = tag_vector::<TAG_BITS>(self, tag);
         let mut new = [tags; 2];
@@ -304,15 +306,18 @@ impl Planes for Avx2Bmi2 {
             };
         }
         store::<TAG_BITS, BYTES>(block, new);
+        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
     }
 
     #[inline(always)]
-    fn take_tag<const TAG_BITS: usize, const BYTES: usize>(
+    fn take<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
+        header_bit: HeaderBit,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
+        let header = header_bit.removed(self, BlockOps::<TAG_BITS, BYTES>::header(block));
         // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
         let mut new = [unsafe { _mm256_setzero_si256() }; 2];
         for (vector, new) in new.iter_mut().enumerate() {
@@ -330,6 +335,7 @@ impl Planes for Avx2Bmi2 {
             };
         }
         store::<TAG_BITS, BYTES>(block, new);
+        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
     }
 
     #[inline(always)]

@@ -29,7 +29,7 @@ fn words(header: u128) -> (u64, u64) {
 
 /// A bit of a header. Each word is handled by itself, because shifts of 128 bits are slow.
 #[derive(Clone, Copy)]
-struct HeaderBit {
+pub(super) struct HeaderBit {
     /// Its word, without other bits.
     bit: u64,
     /// All ones if that is the low word, or else 0.
@@ -45,14 +45,27 @@ impl HeaderBit {
     }
 
     #[inline(always)]
-    fn position(self) -> u32 {
+    pub(super) fn position(self) -> u32 {
         self.bit.trailing_zeros() + (64 & !self.in_low as u32)
     }
 
-    /// Returns a header with only this bit.
+    /// Returns a header whose bits from this one on are moved up by one, with this bit set.
     #[inline(always)]
-    fn mask(self) -> u128 {
-        u128::from(self.bit & !self.in_low) << 64 | u128::from(self.bit & self.in_low)
+    pub(super) fn inserted(self, header: u128) -> u128 {
+        let bit = u128::from(self.bit & !self.in_low) << 64 | u128::from(self.bit & self.in_low);
+        // Shifting a word up from bit n on adds the part from there on to itself.
+        let upper = header & bit.wrapping_neg();
+        header.wrapping_add(upper) | bit
+    }
+
+    /// Returns a header whose bits after this one are moved down by one.
+    #[inline(always)]
+    pub(super) fn removed(self, select: impl Select, header: u128) -> u128 {
+        let Self { bit, in_low } = self;
+        let (low, high) = words(header);
+        let low = select.without(low, bit & in_low) | (high & in_low) << 63;
+        let high = select.without(high, bit & !in_low | 1 & in_low);
+        u128::from(high) << 64 | u128::from(low)
     }
 }
 
@@ -110,7 +123,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     }
 
     #[inline(always)]
-    fn set_header(block: &mut [u8; BLOCK], header: u128) {
+    pub(super) fn set_header(block: &mut [u8; BLOCK], header: u128) {
         let bytes = header.to_le_bytes();
         block[Self::PLANES..].copy_from_slice(&bytes[..BLOCK - Self::PLANES]);
     }
@@ -129,12 +142,13 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Returns bit 0 number `n` of a header, counted from 0.
     #[inline(always)]
     fn nth_zero(select: impl Select, header: u128, n: u32) -> HeaderBit {
-        let (low, high) = words(!header);
-        let n_high = n.wrapping_sub(low.count_ones());
+        let (low, high) = words(header);
+        let zeros = low.count_zeros();
+        let n_high = n.wrapping_sub(zeros);
         // Masks, because a branch on them cannot be predicted.
         let in_low = i64::from(n_high.cast_signed() >> 31).cast_unsigned();
-        let n = n & in_low as u32 | n_high & !in_low as u32;
-        let bit = select.isolate_nth_one(low & in_low | high & !in_low, n & 63);
+        let n = n_high.wrapping_add(zeros & in_low as u32);
+        let bit = select.isolate_nth_one(!(low & in_low | high & !in_low), n & 63);
         HeaderBit { bit, in_low }
     }
 
@@ -183,28 +197,17 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Adds a fingerprint to a block with a free slot.
     #[inline(always)]
     pub(super) fn put(select: impl Planes, block: &mut [u8; BLOCK], of: Fingerprint) {
-        let header = Self::header(block);
-        let end = Self::nth_zero(select, header, of.bucket);
-        let bit = end.mask();
-        // Shifting a word up from bit n on adds the part from there on to itself.
-        let upper = header & bit.wrapping_neg();
-        let bits = header.wrapping_add(upper) | bit;
+        let end = Self::nth_zero(select, Self::header(block), of.bucket);
         let slot = end.position().wrapping_sub(of.bucket);
-        select.put_tag::<TAG_BITS, BYTES>(block, slot, of.tag);
-        Self::set_header(block, bits);
+        select.put::<TAG_BITS, BYTES>(block, slot, of.tag, end);
     }
 
     /// Removes the tag in a slot that is in use, in a bucket.
     #[inline(always)]
     pub(super) fn take(select: impl Planes, block: &mut [u8; BLOCK], slot: u32, bucket: u32) {
-        let header = Self::header(block);
         // Before the bit of the slot are one bit for each slot and one for each bucket.
-        let HeaderBit { bit, in_low } = HeaderBit::at(slot.wrapping_add(bucket));
-        let (low, high) = words(header);
-        let low = select.without(low, bit & in_low) | (high & in_low) << 63;
-        let high = select.without(high, bit & !in_low | 1 & in_low);
-        select.take_tag::<TAG_BITS, BYTES>(block, slot);
-        Self::set_header(block, u128::from(high) << 64 | u128::from(low));
+        let bit = HeaderBit::at(slot.wrapping_add(bucket));
+        select.take::<TAG_BITS, BYTES>(block, slot, bit);
     }
 
     /// Returns the fingerprint in a slot that is in use.

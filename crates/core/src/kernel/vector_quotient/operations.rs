@@ -1,5 +1,5 @@
-//! The operations of a table as functions, compiled for every shape, portably and with AVX2. A table
-//! selects its functions once, so that a call of one takes no further decisions.
+//! The operations of a table as functions, compiled for every shape, portably, with AVX2 and with
+//! AVX-512. A table selects its functions once, so that a call of one takes no further decisions.
 
 use super::block::BlockOps;
 use super::planes::TableOps;
@@ -7,6 +7,8 @@ use super::shape::{Fingerprint, PairParams};
 use crate::kernel::select::Portable;
 use crate::store::CacheLine;
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512Gfni;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::select::Avx2Bmi2;
 
@@ -47,7 +49,8 @@ pub(super) use with_shape;
 macro_rules! operations {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         /// The functions of a table, each [`TableOps`]' method of the same name. Their processor must
-        /// be that of [`portable`](Self::portable), which is any, or of [`avx2`](Self::avx2).
+        /// be that of [`portable`](Self::portable), which is any, of [`avx2`](Self::avx2), or of
+        /// [`avx512`](Self::avx512).
         #[derive(Debug)]
         pub(super) struct Operations {
             $(pub(super) $name: unsafe fn(&PairParams, $($type),*) $(-> $result)?,)*
@@ -63,6 +66,12 @@ macro_rules! operations {
             #[cfg(target_arch = "x86_64")]
             pub(super) fn avx2(_: Avx2Bmi2, params: &PairParams) -> &'static Self {
                 with_shape!(params, Ops => &Self { $($name: avx2::$name::<Ops>),* })
+            }
+
+            /// Returns the functions for a processor with the instructions of [`Avx512Gfni`].
+            #[cfg(target_arch = "x86_64")]
+            pub(super) fn avx512(_: Avx512Gfni, params: &PairParams) -> &'static Self {
+                with_shape!(params, Ops => &Self { $($name: avx512::$name::<Ops>),* })
             }
         }
 
@@ -91,6 +100,26 @@ macro_rules! operations {
                 ) $(-> $result)? {
                     // SAFETY: the caller guarantees that the processor has the instructions.
                     let select = unsafe { Avx2Bmi2::new_unchecked() };
+                    Ops::$name(select, params, $($argument),*)
+                }
+            )*
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        mod avx512 {
+            use super::{Avx512Gfni, CacheLine, Fingerprint, PairParams, TableOps};
+
+            $(
+                #[target_feature(
+                    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni",
+                    enable = "avx2,bmi1,bmi2,lzcnt,popcnt"
+                )]
+                pub(super) fn $name<Ops: TableOps>(
+                    params: &PairParams,
+                    $($argument: $type),*
+                ) $(-> $result)? {
+                    // SAFETY: the caller guarantees that the processor has the instructions.
+                    let select = unsafe { Avx512Gfni::new_unchecked() };
                     Ops::$name(select, params, $($argument),*)
                 }
             )*

@@ -1,15 +1,13 @@
 //! The planes of a block: comparing a tag with all slots, and moving the tags after a slot; and the
 //! operations that are compiled with them.
 
-use super::block::BLOCK;
+use super::block::{BLOCK, BlockOps, HeaderBit};
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::select::{Portable, Select};
 use crate::store::CacheLine;
 
-/// Operations on the planes of a block with `TAG_BITS` planes of `BYTES` bytes. Slots are less than
-/// the number of slots.
-///
-/// Those that change planes may also change the bytes after them: the header is written later.
+/// Operations on a block with `TAG_BITS` planes of `BYTES` bytes, and a header in the bytes after them.
+/// Slots are less than the number of slots, and positions in the header less than its number of bits.
 pub(super) trait Planes: Select {
     /// Returns the slots whose tag is `tag`, one bit each, in any bucket and in free slots.
     fn equal_tags<const TAG_BITS: usize, const BYTES: usize>(
@@ -22,25 +20,31 @@ pub(super) trait Planes: Select {
     #[inline(always)]
     fn equal_in_both<const TAG_BITS: usize, const BYTES: usize>(
         self,
-        blocks: [&[u8; BLOCK]; 2],
+        [first, second]: [&[u8; BLOCK]; 2],
         tag: u32,
     ) -> [u64; 2] {
-        blocks.map(|block| self.equal_tags::<TAG_BITS, BYTES>(block, tag))
+        // Not `map`: a closure is not compiled with the instructions of this type.
+        let first = self.equal_tags::<TAG_BITS, BYTES>(first, tag);
+        [first, self.equal_tags::<TAG_BITS, BYTES>(second, tag)]
     }
 
-    /// Moves the tags from `slot` on to the next slot, and puts `tag` there. The last slot is free.
-    fn put_tag<const TAG_BITS: usize, const BYTES: usize>(
+    /// Moves the tags from `slot` on to the next slot, and puts `tag` there. Moves the bits of the
+    /// header from `bit` on to the next position, and sets that one. The last slot is free.
+    fn put<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
         tag: u32,
+        bit: HeaderBit,
     );
 
-    /// Moves the tags after `slot` to the slot before.
-    fn take_tag<const TAG_BITS: usize, const BYTES: usize>(
+    /// Moves the tags after `slot` to the slot before, and the bits of the header after `bit` to the
+    /// position before.
+    fn take<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
+        bit: HeaderBit,
     );
 
     /// Same as [`TableOps::insert_by_moving`], compiled with the instructions of this type and not
@@ -164,28 +168,34 @@ impl Planes for Portable {
     }
 
     #[inline(always)]
-    fn put_tag<const TAG_BITS: usize, const BYTES: usize>(
+    fn put<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
         tag: u32,
+        bit: HeaderBit,
     ) {
+        let header = bit.inserted(BlockOps::<TAG_BITS, BYTES>::header(block));
         let slot = slot & 63;
         change_planes::<TAG_BITS, BYTES>(block, |at, plane| {
             let bit = u64::from(tag >> at & 1) << slot;
             // Adding the part from a bit on to a word shifts that part.
             plane.wrapping_add(plane & u64::MAX << slot) | bit
         });
+        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
     }
 
     #[inline(always)]
-    fn take_tag<const TAG_BITS: usize, const BYTES: usize>(
+    fn take<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
+        bit: HeaderBit,
     ) {
+        let header = bit.removed(self, BlockOps::<TAG_BITS, BYTES>::header(block));
         let below = (1 << (slot & 63)) - 1;
         change_planes::<TAG_BITS, BYTES>(block, |_, plane| plane & below | plane >> 1 & !below);
+        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
     }
 
     #[cold]

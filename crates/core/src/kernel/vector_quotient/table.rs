@@ -11,7 +11,9 @@ use crate::kernel::select::Portable;
 use crate::store::{CacheLine, line_as_bytes, line_as_bytes_mut};
 
 #[cfg(target_arch = "x86_64")]
-use crate::kernel::select::Avx2Bmi2;
+use super::avx512::Avx512Gfni;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::{cpu::Kernel, select::Avx2Bmi2};
 
 /// Tags whose other blocks are prefetched together when a tag must move.
 const CANDIDATES: u32 = 4;
@@ -27,6 +29,12 @@ pub(crate) struct PairTable {
 impl PairTable {
     /// Creates a table; `kernel` selects its instructions.
     pub(crate) fn new(params: PairParams, kernel: KernelHandle) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if kernel.kernel() == Kernel::Avx512
+            && let Some(has) = Avx512Gfni::new()
+        {
+            return Self { params, operations: Operations::avx512(has, &params) };
+        }
         #[cfg(target_arch = "x86_64")]
         if !kernel.kernel().is_baseline()
             && let Some(has) = Avx2Bmi2::new()
@@ -189,15 +197,16 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     ) -> bool {
         let in_block = |block, slots| Self::in_bucket(select, block, bucket, slots).any();
         if !Self::TAGS_DIFFER {
-            return in_block(first, slots[0]) || in_block(second, slots[1]);
+            return in_block(first, slots[0]) | in_block(second, slots[1]);
         }
         // At most one block has slots, mostly. Which one cannot be predicted.
-        let (one, slots_of_one) =
-            if slots[0] == 0 { (second, slots[1]) } else { (first, slots[0]) };
-        in_block(one, slots_of_one)
-            || slots[0] != 0
-                && slots[1] != 0
-                && Self::any_in_second(select, second, bucket, slots[1])
+        let in_first = slots[0] != 0;
+        let (one, slots_of_one, slots_of_other) =
+            if in_first { (first, slots[0], slots[1]) } else { (second, slots[1], 0) };
+        let found = in_block(one, slots_of_one);
+        // One branch on all conditions, because each alone cannot be predicted.
+        let other = slots_of_other & u64::from(found).wrapping_sub(1);
+        found || other != 0 && Self::any_in_second(select, second, bucket, other)
     }
 
     /// The rest of [`any_in_bucket`](Self::any_in_bucket), a call because it is rare.
