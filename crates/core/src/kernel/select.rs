@@ -12,6 +12,15 @@ pub(crate) trait Select: Copy {
         1u64.checked_shl(self.nth_one(word, n)).unwrap_or(0)
     }
 
+    /// Returns the set bits after `n` clear bits: those between clear bit number `n - 1`, counted from 0,
+    /// and the next clear bit. `n` is less than 64, and the word has at least `n` clear bits.
+    #[inline(always)]
+    fn run_after_zeros(self, word: u64, n: u32) -> u64 {
+        let before_end = self.isolate_nth_one(!word, n).wrapping_sub(1);
+        let zeros = !word & before_end;
+        before_end & !u64::MAX.checked_shr(zeros.leading_zeros()).unwrap_or(0)
+    }
+
     /// Removes the bit that `bit` has, and moves the bits after it down by one. If `bit` is 0 the word
     /// stays as it is.
     #[inline(always)]
@@ -85,6 +94,14 @@ impl Select for Avx2Bmi2 {
     fn isolate_nth_one(self, word: u64, n: u32) -> u64 {
         // SAFETY: a `Avx2Bmi2` is proof that the machine has the instruction.
         unsafe { core::arch::x86_64::_pdep_u64(1 << (n & 63), word) }
+    }
+
+    #[inline(always)]
+    fn run_after_zeros(self, word: u64, n: u32) -> u64 {
+        let end = self.isolate_nth_one(!word, n);
+        // The bit after clear bit number n - 1, or the first one.
+        let begin = self.isolate_nth_one(!word << 1 | 1, n);
+        end.wrapping_sub(begin)
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-use super::block::{BLOCK, BlockOps, HeaderBit};
+use super::block::{BLOCK, BlockOps, with_bit_inserted, with_bit_removed};
 use super::planes::{Planes, TableOps, slot_mask};
 use super::shape::{PairParams, Place};
 use crate::kernel::select::Avx2Bmi2;
@@ -273,10 +273,10 @@ impl Planes for Avx2Bmi2 {
         block: &mut [u8; BLOCK],
         slot: u32,
         tag: u32,
-        header_bit: HeaderBit,
+        position: u32,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
-        let header = header_bit.inserted(BlockOps::<TAG_BITS, BYTES>::header(block));
+        let header = with_bit_inserted(BlockOps::<TAG_BITS, BYTES>::header(block), position);
         let bit = 1u64 << (slot & 63);
         let tags = tag_vector::<TAG_BITS>(self, tag);
         let mut new = [tags; 2];
@@ -314,10 +314,10 @@ impl Planes for Avx2Bmi2 {
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
-        header_bit: HeaderBit,
+        position: u32,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
-        let header = header_bit.removed(self, BlockOps::<TAG_BITS, BYTES>::header(block));
+        let header = with_bit_removed(self, BlockOps::<TAG_BITS, BYTES>::header(block), position);
         // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
         let mut new = [unsafe { _mm256_setzero_si256() }; 2];
         for (vector, new) in new.iter_mut().enumerate() {

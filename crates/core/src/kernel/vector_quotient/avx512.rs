@@ -11,7 +11,7 @@
 
 use core::arch::x86_64::*;
 
-use super::block::{BLOCK, HeaderBit};
+use super::block::BLOCK;
 use super::planes::{Planes, TableOps, slot_mask};
 use super::shape::{PairParams, Place};
 use crate::kernel::select::{Avx2Bmi2, Select};
@@ -61,6 +61,11 @@ impl Select for Avx512Gfni {
     #[inline(always)]
     fn isolate_nth_one(self, word: u64, n: u32) -> u64 {
         self.0.isolate_nth_one(word, n)
+    }
+
+    #[inline(always)]
+    fn run_after_zeros(self, word: u64, n: u32) -> u64 {
+        self.0.run_after_zeros(word, n)
     }
 
     #[inline(always)]
@@ -264,11 +269,11 @@ impl Planes for Avx512Gfni {
         block: &mut [u8; BLOCK],
         slot: u32,
         tag: u32,
-        bit: HeaderBit,
+        position: u32,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
         let old = of_bytes(*block);
-        let distance = distances::<TAG_BITS, BYTES>(self, slot, bit.position());
+        let distance = distances::<TAG_BITS, BYTES>(self, slot, position);
         // SAFETY: an `Avx512Gfni` is proof that the machine has the instructions.
         let new = unsafe {
             let cleared = if TAG_BITS > 8 {
@@ -295,11 +300,11 @@ impl Planes for Avx512Gfni {
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
-        bit: HeaderBit,
+        position: u32,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
         let old = of_bytes(*block);
-        let distance = distances::<TAG_BITS, BYTES>(self, slot, bit.position());
+        let distance = distances::<TAG_BITS, BYTES>(self, slot, position);
         // SAFETY: an `Avx512Gfni` is proof that the machine has the instructions.
         let new = unsafe {
             let before = _mm512_shuffle_epi8(of_bytes(BEFORE), distance);

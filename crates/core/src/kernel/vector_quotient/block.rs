@@ -1,5 +1,7 @@
 //! The operations on one block, for a shape that is known at compile time.
 
+use core::hint::select_unpredictable;
+
 use super::planes::{Planes, plane};
 use super::shape::{BlockShape, Fingerprint};
 use crate::kernel::select::Select;
@@ -27,76 +29,27 @@ fn words(header: u128) -> (u64, u64) {
     (header as u64, (header >> 64) as u64)
 }
 
-/// A bit of a header. Each word is handled by itself, because shifts of 128 bits are slow.
-#[derive(Clone, Copy)]
-pub(super) struct HeaderBit {
-    /// Its word, without other bits.
-    bit: u64,
-    /// All ones if that is the low word, or else 0.
-    in_low: u64,
+/// Returns a header whose bits from a position on are moved up by one, with that bit set.
+#[inline(always)]
+pub(super) fn with_bit_inserted(header: u128, position: u32) -> u128 {
+    // Each word by itself, because shifts of 128 bits are slow.
+    let bit = 1u64 << (position & 63);
+    let in_low = 0u64.wrapping_sub((position < 64).into());
+    let bit = u128::from(bit & !in_low) << 64 | u128::from(bit & in_low);
+    // Shifting a word up from bit n on adds the part from there on to itself.
+    let upper = header & bit.wrapping_neg();
+    header.wrapping_add(upper) | bit
 }
 
-impl HeaderBit {
-    /// Returns the bit at a position.
-    #[inline(always)]
-    fn at(position: u32) -> Self {
-        let in_low = 0u64.wrapping_sub((position < 64).into());
-        Self { bit: 1 << (position & 63), in_low }
-    }
-
-    #[inline(always)]
-    pub(super) fn position(self) -> u32 {
-        self.bit.trailing_zeros() + (64 & !self.in_low as u32)
-    }
-
-    /// Returns a header whose bits from this one on are moved up by one, with this bit set.
-    #[inline(always)]
-    pub(super) fn inserted(self, header: u128) -> u128 {
-        let bit = u128::from(self.bit & !self.in_low) << 64 | u128::from(self.bit & self.in_low);
-        // Shifting a word up from bit n on adds the part from there on to itself.
-        let upper = header & bit.wrapping_neg();
-        header.wrapping_add(upper) | bit
-    }
-
-    /// Returns a header whose bits after this one are moved down by one.
-    #[inline(always)]
-    pub(super) fn removed(self, select: impl Select, header: u128) -> u128 {
-        let Self { bit, in_low } = self;
-        let (low, high) = words(header);
-        let low = select.without(low, bit & in_low) | (high & in_low) << 63;
-        let high = select.without(high, bit & !in_low | 1 & in_low);
-        u128::from(high) << 64 | u128::from(low)
-    }
-}
-
-/// Slots of a bucket, out of some slots of its block.
-#[derive(Clone, Copy)]
-pub(super) struct Matches {
-    /// The slots before the end of the bucket; the last one is the highest bit.
-    slots: u64,
-    /// The number of slots of the bucket.
-    len: u32,
-    /// The slot after the bucket.
-    end: u32,
-}
-
-impl Matches {
-    #[inline(always)]
-    pub(super) fn any(self) -> bool {
-        self.slots.leading_zeros() < self.len
-    }
-
-    /// Returns the number of slots.
-    #[inline(always)]
-    pub(super) fn count(self) -> u32 {
-        self.slots.checked_shr(64 - self.len).unwrap_or(0).count_ones()
-    }
-
-    /// Returns the last slot. There is one.
-    #[inline(always)]
-    pub(super) fn last(self) -> u32 {
-        self.end.wrapping_sub(self.slots.leading_zeros() + 1)
-    }
+/// Returns a header whose bits after a position are moved down by one.
+#[inline(always)]
+pub(super) fn with_bit_removed(select: impl Select, header: u128, position: u32) -> u128 {
+    let bit = 1u64 << (position & 63);
+    let in_low = 0u64.wrapping_sub((position < 64).into());
+    let (low, high) = words(header);
+    let low = select.without(low, bit & in_low) | (high & in_low) << 63;
+    let high = select.without(high, bit & !in_low | 1 & in_low);
+    u128::from(high) << 64 | u128::from(low)
 }
 
 impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
@@ -139,42 +92,41 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         Self::len(block) >= Self::SLOTS
     }
 
-    /// Returns bit 0 number `n` of a header, counted from 0.
+    /// Returns the bits of the header from position `bucket` on, and the number of set bits before.
+    ///
+    /// The tag in slot s of bucket b has bit s + b of the header, so bit s of these bits. Before the
+    /// bucket are b bits 0 in the header. If n of the first b bits of the header are set, the others are
+    /// b - n of those bits 0, so n bits 0 are before the bucket in these bits.
     #[inline(always)]
-    fn nth_zero(select: impl Select, header: u128, n: u32) -> HeaderBit {
-        let (low, high) = words(header);
-        let zeros = low.count_zeros();
-        let n_high = n.wrapping_sub(zeros);
-        // Masks, because a branch on them cannot be predicted.
-        let in_low = i64::from(n_high.cast_signed() >> 31).cast_unsigned();
-        let n = n_high.wrapping_add(zeros & in_low as u32);
-        let bit = select.isolate_nth_one(!(low & in_low | high & !in_low), n & 63);
-        HeaderBit { bit, in_low }
+    fn from_bucket(block: &[u8; BLOCK], bucket: u32) -> (u64, u32) {
+        let (low, high) = words(Self::header(block));
+        if Self::SHAPE.buckets <= 64 {
+            let bucket = bucket & 63;
+            let ones = low & ((1 << bucket) - 1);
+            (low >> bucket | high << 1 << (!bucket & 63), ones.count_ones())
+        } else {
+            // Selected without a branch, because it could not be predicted.
+            let in_low = bucket < 64;
+            let (word, next) = select_unpredictable(in_low, (low, high), (high, 0));
+            let before = select_unpredictable(in_low, 0, low.count_ones());
+            let bucket = bucket & 63;
+            let ones = word & ((1 << bucket) - 1);
+            (word >> bucket | next << 1 << (!bucket & 63), before + ones.count_ones())
+        }
     }
 
-    /// Returns those of some slots that are of a bucket.
+    /// Returns the slots of a bucket.
     #[inline(always)]
-    pub(super) fn in_bucket(
-        select: impl Select,
-        block: &[u8; BLOCK],
-        bucket: u32,
-        slots: u64,
-    ) -> Matches {
-        let (low, high) = words(Self::header(block));
-        let end = Self::nth_zero(select, Self::header(block), bucket);
-        let at = end.bit.trailing_zeros();
-        // The bits of the header before the end of the bucket.
-        let (this, before) = (low & end.in_low | high & !end.in_low, low & !end.in_low);
-        let rest = this << (!at & 63) << 1 | before >> (at & 63);
-        let end = end.position().wrapping_sub(bucket);
-        Matches { slots: slots << (end.wrapping_neg() & 63), len: (!rest).leading_zeros(), end }
+    pub(super) fn slots_of(select: impl Select, block: &[u8; BLOCK], bucket: u32) -> u64 {
+        let (bits, zeros) = Self::from_bucket(block, bucket);
+        select.run_after_zeros(bits, zeros & 63)
     }
 
     /// Returns the slots with a fingerprint.
     #[inline(always)]
-    pub(super) fn find(select: impl Planes, block: &[u8; BLOCK], of: Fingerprint) -> Matches {
+    pub(super) fn find(select: impl Planes, block: &[u8; BLOCK], of: Fingerprint) -> u64 {
         let equal = select.equal_tags::<TAG_BITS, BYTES>(block, of.tag);
-        Self::in_bucket(select, block, of.bucket, equal)
+        equal & Self::slots_of(select, block, of.bucket)
     }
 
     /// Returns the slots of two blocks with the tag of a fingerprint, in any bucket.
@@ -197,24 +149,29 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Adds a fingerprint to a block with a free slot.
     #[inline(always)]
     pub(super) fn put(select: impl Planes, block: &mut [u8; BLOCK], of: Fingerprint) {
-        let end = Self::nth_zero(select, Self::header(block), of.bucket);
-        let slot = end.position().wrapping_sub(of.bucket);
-        select.put::<TAG_BITS, BYTES>(block, slot, of.tag, end);
+        let (bits, zeros) = Self::from_bucket(block, of.bucket);
+        let slot = select.nth_one(!bits, zeros & 63);
+        select.put::<TAG_BITS, BYTES>(block, slot, of.tag, slot.wrapping_add(of.bucket));
     }
 
     /// Removes the tag in a slot that is in use, in a bucket.
     #[inline(always)]
     pub(super) fn take(select: impl Planes, block: &mut [u8; BLOCK], slot: u32, bucket: u32) {
         // Before the bit of the slot are one bit for each slot and one for each bucket.
-        let bit = HeaderBit::at(slot.wrapping_add(bucket));
-        select.take::<TAG_BITS, BYTES>(block, slot, bit);
+        select.take::<TAG_BITS, BYTES>(block, slot, slot.wrapping_add(bucket));
     }
 
     /// Returns the fingerprint in a slot that is in use.
     #[inline(always)]
     pub(super) fn fingerprint(select: impl Select, block: &[u8; BLOCK], slot: u32) -> Fingerprint {
         let header = Self::header(block);
-        let bucket = Self::nth_zero(select, !header, slot).position().wrapping_sub(slot);
+        let (low, high) = words(header);
+        let in_high = slot.checked_sub(low.count_ones());
+        let position = match in_high {
+            Some(n) => 64 + select.nth_one(high, n & 63),
+            None => select.nth_one(low, slot & 63),
+        };
+        let bucket = position.wrapping_sub(slot);
         let tag = (0..TAG_BITS)
             .fold(0, |tag, at| tag | ((plane::<BYTES>(block, at) >> (slot & 63) & 1) as u32) << at);
         Fingerprint { bucket, tag }

@@ -1,7 +1,7 @@
 //! The planes of a block: comparing a tag with all slots, and moving the tags after a slot; and the
 //! operations that are compiled with them.
 
-use super::block::{BLOCK, BlockOps, HeaderBit};
+use super::block::{BLOCK, BlockOps, with_bit_inserted, with_bit_removed};
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::select::{Portable, Select};
 use crate::store::CacheLine;
@@ -29,22 +29,22 @@ pub(super) trait Planes: Select {
     }
 
     /// Moves the tags from `slot` on to the next slot, and puts `tag` there. Moves the bits of the
-    /// header from `bit` on to the next position, and sets that one. The last slot is free.
+    /// header from `position` on to the next one, and sets that one. The last slot is free.
     fn put<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
         tag: u32,
-        bit: HeaderBit,
+        position: u32,
     );
 
-    /// Moves the tags after `slot` to the slot before, and the bits of the header after `bit` to the
-    /// position before.
+    /// Moves the tags after `slot` to the slot before, and the bits of the header after `position` to
+    /// the one before.
     fn take<const TAG_BITS: usize, const BYTES: usize>(
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
-        bit: HeaderBit,
+        position: u32,
     );
 
     /// Same as [`TableOps::insert_by_moving`], compiled with the instructions of this type and not
@@ -173,9 +173,9 @@ impl Planes for Portable {
         block: &mut [u8; BLOCK],
         slot: u32,
         tag: u32,
-        bit: HeaderBit,
+        position: u32,
     ) {
-        let header = bit.inserted(BlockOps::<TAG_BITS, BYTES>::header(block));
+        let header = with_bit_inserted(BlockOps::<TAG_BITS, BYTES>::header(block), position);
         let slot = slot & 63;
         change_planes::<TAG_BITS, BYTES>(block, |at, plane| {
             let bit = u64::from(tag >> at & 1) << slot;
@@ -190,9 +190,9 @@ impl Planes for Portable {
         self,
         block: &mut [u8; BLOCK],
         slot: u32,
-        bit: HeaderBit,
+        position: u32,
     ) {
-        let header = bit.removed(self, BlockOps::<TAG_BITS, BYTES>::header(block));
+        let header = with_bit_removed(self, BlockOps::<TAG_BITS, BYTES>::header(block), position);
         let below = (1 << (slot & 63)) - 1;
         change_planes::<TAG_BITS, BYTES>(block, |_, plane| plane & below | plane >> 1 & !below);
         BlockOps::<TAG_BITS, BYTES>::set_header(block, header);

@@ -195,25 +195,23 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         bucket: u32,
         slots: [u64; 2],
     ) -> bool {
-        let in_block = |block, slots| Self::in_bucket(select, block, bucket, slots).any();
         if !Self::TAGS_DIFFER {
-            return in_block(first, slots[0]) | in_block(second, slots[1]);
+            let in_first = slots[0] & Self::slots_of(select, first, bucket);
+            return in_first | slots[1] & Self::slots_of(select, second, bucket) != 0;
         }
         // At most one block has slots, mostly. Which one cannot be predicted.
         let in_first = slots[0] != 0;
         let (one, slots_of_one, slots_of_other) =
             if in_first { (first, slots[0], slots[1]) } else { (second, slots[1], 0) };
-        let found = in_block(one, slots_of_one);
-        // One branch on all conditions, because each alone cannot be predicted.
-        let other = slots_of_other & u64::from(found).wrapping_sub(1);
-        found || other != 0 && Self::any_in_second(select, second, bucket, other)
+        let found = slots_of_one & Self::slots_of(select, one, bucket) != 0;
+        found || slots_of_other != 0 && Self::any_in_second(select, second, bucket, slots_of_other)
     }
 
     /// The rest of [`any_in_bucket`](Self::any_in_bucket), a call because it is rare.
     #[cold]
     #[inline(never)]
     fn any_in_second(select: impl Planes, block: &[u8; BLOCK], bucket: u32, slots: u64) -> bool {
-        Self::in_bucket(select, block, bucket, slots).any()
+        slots & Self::slots_of(select, block, bucket) != 0
     }
 
     /// Removes a fingerprint from a block; false if it is not there.
@@ -226,10 +224,11 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     ) -> bool {
         let Some(block) = bytes_mut(blocks, block) else { return false };
         let found = Self::find(select, block, of);
-        if found.any() {
-            Self::take(select, block, found.last(), of.bucket);
+        if found == 0 {
+            return false;
         }
-        found.any()
+        Self::take(select, block, 63 - found.leading_zeros(), of.bucket);
+        true
     }
 
     /// Removes the fingerprint of a hash from its first block, or else from the second one.
@@ -350,7 +349,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
         let count = |block| {
             let found =
                 bytes(blocks, block).map(|block| Self::find(select, block, place.fingerprint));
-            found.map_or(0, |found| found.count().into())
+            found.map_or(0, |found| found.count_ones().into())
         };
         count(place.block) + if other == place.block { 0 } else { count(other) }
     }
