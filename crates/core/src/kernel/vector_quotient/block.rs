@@ -66,7 +66,8 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     const SLOT_MASK: u64 = u64::MAX >> (64 - Self::SLOTS);
     /// Bytes of the planes.
     const PLANES: usize = TAG_BITS * BYTES;
-    const HEADER_SHIFT: u32 = 8 * (Self::PLANES - HEADER_AT) as u32;
+    /// Bits before the header in the last 16 bytes.
+    pub(super) const HEADER_SHIFT: u32 = 8 * (Self::PLANES - HEADER_AT) as u32;
 
     /// Returns the header.
     #[inline(always)]

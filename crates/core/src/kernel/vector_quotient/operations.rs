@@ -111,7 +111,7 @@ macro_rules! operations {
 
             $(
                 #[target_feature(
-                    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni",
+                    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni",
                     enable = "avx2,bmi1,bmi2,lzcnt,popcnt"
                 )]
                 pub(super) fn $name<Ops: TableOps>(

@@ -1,6 +1,7 @@
 //! The planes of a block: comparing a tag with all slots, and moving the tags after a slot; and the
 //! operations that are compiled with them.
 
+use super::batch;
 use super::block::{BLOCK, BlockOps, with_bit_inserted, with_bit_removed};
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::select::{Portable, Select};
@@ -46,6 +47,18 @@ pub(super) trait Planes: Select {
         slot: u32,
         position: u32,
     );
+
+    /// Same as [`TableOps::contains_batch`].
+    #[inline(always)]
+    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
+        self,
+        params: PairParams,
+        blocks: &[CacheLine],
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        batch::contains::<TAG_BITS, BYTES>(self, params, blocks, hashes, found);
+    }
 
     /// Same as [`TableOps::insert_by_moving`], compiled with the instructions of this type and not
     /// inlined, because it is rare.

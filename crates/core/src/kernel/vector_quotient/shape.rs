@@ -6,7 +6,7 @@ use crate::kernel::primitives::scale;
 /// second block is in the same 2 MiB of memory as the first one.
 pub(crate) const REGION: u64 = 1 << 15;
 /// 2⁶⁴ divided by the golden ratio: multiples of it are spread evenly.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(super) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The dimensions of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,6 +31,8 @@ impl PairTable {
     pub(crate) fn new(params: PairParams, kernel: KernelHandle) -> Self {
         #[cfg(target_arch = "x86_64")]
         if kernel.kernel() == Kernel::Avx512
+            // Batches compute the numbers of blocks in 32 bits.
+            && params.blocks() >> 32 == 0
             && let Some(has) = Avx512Gfni::new()
         {
             return Self { params, operations: Operations::avx512(has, &params) };
@@ -404,7 +406,8 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
         hashes: &[u64],
         found: &mut [u64],
     ) {
-        batch::contains::<TAG_BITS, BYTES>(select, Self::constant(params), blocks, hashes, found);
+        let params = Self::constant(params);
+        select.contains_batch::<TAG_BITS, BYTES>(params, blocks, hashes, found);
     }
 
     #[inline(always)]

@@ -9,6 +9,8 @@
 //! before the slot in each plane, and those before the position in the header. It follows from the
 //! distance of each byte from the slot or position, by a table.
 
+mod batch;
+
 use core::arch::x86_64::*;
 
 use super::block::BLOCK;
@@ -22,7 +24,7 @@ const LANE: usize = 8;
 /// Comparisons of a tag, at most.
 const MAX_PARTS: usize = 3;
 
-/// Proof that the machine has AVX-512 with VBMI, VBMI2 and GFNI, and the instructions of [`Avx2Bmi2`].
+/// Proof that the machine has AVX-512 with VBMI, VBMI2, VPOPCNTDQ and GFNI, and the instructions of [`Avx2Bmi2`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512Gfni(Avx2Bmi2);
 
@@ -36,6 +38,7 @@ impl Avx512Gfni {
             "avx512vl",
             "avx512vbmi",
             "avx512vbmi2",
+            "avx512vpopcntdq",
             "gfni"
         );
         Avx2Bmi2::new().filter(|_| has).map(Self)
@@ -238,6 +241,40 @@ fn distances<const TAG_BITS: usize, const BYTES: usize>(
     }
 }
 
+/// Returns the parts of a tag that are compared at once.
+#[inline(always)]
+fn parts<const TAG_BITS: usize, const BYTES: usize>(tag: u32) -> [u8; MAX_PARTS] {
+    let tag = if TAG_BITS < LANE { tag | tag << TAG_BITS } else { tag };
+    let mut parts = [0; MAX_PARTS];
+    for (part, bits) in parts.iter_mut().enumerate().take(Layout::<TAG_BITS, BYTES>::PARTS) {
+        *bits = (tag >> Layout::<TAG_BITS, BYTES>::part_at(part)) as u8;
+    }
+    parts
+}
+
+/// Returns the slots whose tag has these parts.
+#[inline(always)]
+fn equal_parts<const TAG_BITS: usize, const BYTES: usize>(
+    _: Avx512Gfni,
+    block: &[u8; BLOCK],
+    parts: [u8; MAX_PARTS],
+) -> u64 {
+    type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
+    let block = of_bytes(*block);
+    let mut equal = slot_mask(BYTES);
+    for (part, expected) in parts.into_iter().enumerate().take(L::<TAG_BITS, BYTES>::PARTS) {
+        // SAFETY: an `Avx512Gfni` is proof that the machine has the instructions.
+        equal = unsafe {
+            let expected = _mm512_set1_epi8(expected.cast_signed());
+            let order = of_bytes(L::<TAG_BITS, BYTES>::TO_LANES[part]);
+            let rows = _mm512_permutexvar_epi8(order, block);
+            let tags = _mm512_gf2p8affine_epi64_epi8::<0>(of_bytes(UNITS), rows);
+            _mm512_mask_cmpeq_epi8_mask(equal, tags, expected)
+        };
+    }
+    equal
+}
+
 impl Planes for Avx512Gfni {
     #[inline(always)]
     fn equal_tags<const TAG_BITS: usize, const BYTES: usize>(
@@ -245,22 +282,7 @@ impl Planes for Avx512Gfni {
         block: &[u8; BLOCK],
         tag: u32,
     ) -> u64 {
-        type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
-        let block = of_bytes(*block);
-        let tag = if TAG_BITS < LANE { tag | tag << TAG_BITS } else { tag };
-        let mut equal = slot_mask(BYTES);
-        for part in 0..L::<TAG_BITS, BYTES>::PARTS {
-            let expected = (tag >> L::<TAG_BITS, BYTES>::part_at(part)) as u8;
-            // SAFETY: an `Avx512Gfni` is proof that the machine has the instructions.
-            equal = unsafe {
-                let expected = _mm512_set1_epi8(expected.cast_signed());
-                let order = of_bytes(L::<TAG_BITS, BYTES>::TO_LANES[part]);
-                let rows = _mm512_permutexvar_epi8(order, block);
-                let tags = _mm512_gf2p8affine_epi64_epi8::<0>(of_bytes(UNITS), rows);
-                _mm512_mask_cmpeq_epi8_mask(equal, tags, expected)
-            };
-        }
-        equal
+        equal_parts::<TAG_BITS, BYTES>(self, block, parts::<TAG_BITS, BYTES>(tag))
     }
 
     #[inline(always)]
@@ -318,6 +340,18 @@ impl Planes for Avx512Gfni {
     }
 
     #[inline(always)]
+    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
+        self,
+        params: PairParams,
+        blocks: &[CacheLine],
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        // SAFETY: an `Avx512Gfni` is proof that the machine has the instructions.
+        unsafe { batch::contains::<TAG_BITS, BYTES>(self, params, blocks, hashes, found) }
+    }
+
+    #[inline(always)]
     fn insert_by_moving<Ops: TableOps>(
         self,
         params: &PairParams,
@@ -331,7 +365,7 @@ impl Planes for Avx512Gfni {
 
 #[cold]
 #[target_feature(
-    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni",
+    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni",
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt"
 )]
 fn insert_by_moving<Ops: TableOps>(
