@@ -45,97 +45,124 @@ macro_rules! with_shape {
 }
 pub(super) use with_shape;
 
-/// Defines the struct of the functions, and a function that returns them, for each of some modules.
+/// Defines a function that calls a method of [`TableOps`] with some instructions.
+macro_rules! function {
+    (
+        { $($attributes:tt)* } $select:expr;
+        $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?
+    ) => {
+        $($attributes)*
+        pub(super) fn $name<Ops: TableOps>(
+            params: &PairParams,
+            $($argument: $type),*
+        ) $(-> $result)? {
+            Ops::$name($select, params, $($argument),*)
+        }
+    };
+}
+
+/// Defines the struct of the functions, and functions that return them for each of some modules.
 macro_rules! operations {
-    ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+    (
+        blocks { $($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)* }
+        copies { $($of_copies:ident($($copy:ident: $copies:ty),*) -> $found:ty;)* }
+    ) => {
         /// The functions of a table, each [`TableOps`]' method of the same name. Their processor must
         /// be that of [`portable`](Self::portable), which is any, of [`avx2`](Self::avx2), or of
         /// [`avx512`](Self::avx512).
         #[derive(Debug)]
         pub(super) struct Operations {
             $(pub(super) $name: unsafe fn(&PairParams, $($type),*) $(-> $result)?,)*
+            $(pub(super) $of_copies: unsafe fn(&PairParams, $($copies),*) -> $found,)*
         }
 
         impl Operations {
             /// Returns the functions for any processor.
             pub(super) fn portable(params: &PairParams) -> &'static Self {
-                with_shape!(params, Ops => &Self { $($name: portable::$name::<Ops>),* })
+                with_shape!(params, Ops => &Self {
+                    $($name: portable::$name::<Ops>,)*
+                    $($of_copies: portable::$of_copies::<Ops>,)*
+                })
             }
 
             /// Returns the functions for a processor with AVX2 and BMI2.
             #[cfg(target_arch = "x86_64")]
             pub(super) fn avx2(_: Avx2Bmi2, params: &PairParams) -> &'static Self {
-                with_shape!(params, Ops => &Self { $($name: avx2::$name::<Ops>),* })
+                with_shape!(params, Ops => &Self {
+                    $($name: avx2::$name::<Ops>,)*
+                    $($of_copies: avx2::$of_copies::<Ops>,)*
+                })
             }
 
-            /// Returns the functions for a processor with the instructions of [`Avx512Gfni`].
+            /// Returns the functions for a processor with the instructions of [`Avx512Gfni`]. Copies of
+            /// shared blocks are stored word by word, and a load of 64 bytes waits for all of these
+            /// stores, so those functions use AVX2.
             #[cfg(target_arch = "x86_64")]
             pub(super) fn avx512(_: Avx512Gfni, params: &PairParams) -> &'static Self {
-                with_shape!(params, Ops => &Self { $($name: avx512::$name::<Ops>),* })
+                with_shape!(params, Ops => &Self {
+                    $($name: avx512::$name::<Ops>,)*
+                    $($of_copies: avx2::$of_copies::<Ops>,)*
+                })
             }
         }
 
         mod portable {
             use super::{CacheLine, Fingerprint, PairParams, Portable, TableOps};
 
-            $(
-                pub(super) fn $name<Ops: TableOps>(
-                    params: &PairParams,
-                    $($argument: $type),*
-                ) $(-> $result)? {
-                    Ops::$name(Portable, params, $($argument),*)
-                }
-            )*
+            $(function! { {} Portable; $name($($argument: $type),*) $(-> $result)? })*
+            $(function! { {} Portable; $of_copies($($copy: $copies),*) -> $found })*
         }
 
         #[cfg(target_arch = "x86_64")]
         mod avx2 {
             use super::{Avx2Bmi2, CacheLine, Fingerprint, PairParams, TableOps};
 
-            $(
-                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-                pub(super) fn $name<Ops: TableOps>(
-                    params: &PairParams,
-                    $($argument: $type),*
-                ) $(-> $result)? {
-                    // SAFETY: the caller guarantees that the processor has the instructions.
-                    let select = unsafe { Avx2Bmi2::new_unchecked() };
-                    Ops::$name(select, params, $($argument),*)
-                }
-            )*
+            $(function! {
+                { #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")] }
+                // SAFETY: the caller guarantees that the processor has the instructions.
+                unsafe { Avx2Bmi2::new_unchecked() };
+                $name($($argument: $type),*) $(-> $result)?
+            })*
+            $(function! {
+                { #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")] }
+                // SAFETY: as above.
+                unsafe { Avx2Bmi2::new_unchecked() };
+                $of_copies($($copy: $copies),*) -> $found
+            })*
         }
 
         #[cfg(target_arch = "x86_64")]
         mod avx512 {
-            use super::{Avx512Gfni, CacheLine, Fingerprint, PairParams, TableOps};
+            use super::{Avx512Gfni, CacheLine, PairParams, TableOps};
 
-            $(
-                #[target_feature(
-                    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni",
-                    enable = "avx2,bmi1,bmi2,lzcnt,popcnt"
-                )]
-                pub(super) fn $name<Ops: TableOps>(
-                    params: &PairParams,
-                    $($argument: $type),*
-                ) $(-> $result)? {
-                    // SAFETY: the caller guarantees that the processor has the instructions.
-                    let select = unsafe { Avx512Gfni::new_unchecked() };
-                    Ops::$name(select, params, $($argument),*)
+            $(function! {
+                {
+                    #[target_feature(
+                        enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2",
+                        enable = "avx512vpopcntdq,gfni,avx2,bmi1,bmi2,lzcnt,popcnt"
+                    )]
                 }
-            )*
+                // SAFETY: the caller guarantees that the processor has the instructions.
+                unsafe { Avx512Gfni::new_unchecked() };
+                $name($($argument: $type),*) $(-> $result)?
+            })*
         }
     };
 }
 
 operations! {
-    contains(blocks: &[CacheLine], hash: u64) -> bool;
-    count(blocks: &[CacheLine], hash: u64) -> u64;
-    insert(blocks: &mut [CacheLine], hash: u64) -> bool;
-    remove(blocks: &mut [CacheLine], hash: u64) -> bool;
-    pair_contains(pair: &[CacheLine; 2], of: Fingerprint) -> bool;
-    put(block: &mut CacheLine, of: Fingerprint) -> bool;
-    take(block: &mut CacheLine, of: Fingerprint) -> bool;
-    contains_batch(blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]);
-    insert_batch(blocks: &mut [CacheLine], hashes: &[u64]) -> usize;
-    remove_batch(blocks: &mut [CacheLine], hashes: &[u64], removed: &mut [u64]) -> u64;
+    blocks {
+        contains(blocks: &[CacheLine], hash: u64) -> bool;
+        count(blocks: &[CacheLine], hash: u64) -> u64;
+        insert(blocks: &mut [CacheLine], hash: u64) -> bool;
+        remove(blocks: &mut [CacheLine], hash: u64) -> bool;
+        contains_batch(blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]);
+        insert_batch(blocks: &mut [CacheLine], hashes: &[u64]) -> usize;
+        remove_batch(blocks: &mut [CacheLine], hashes: &[u64], removed: &mut [u64]) -> u64;
+    }
+    copies {
+        pair_contains(pair: &[CacheLine; 2], of: Fingerprint) -> bool;
+        put(block: &mut CacheLine, of: Fingerprint) -> bool;
+        take(block: &mut CacheLine, of: Fingerprint) -> bool;
+    }
 }
