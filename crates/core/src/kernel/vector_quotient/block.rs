@@ -29,13 +29,20 @@ fn words(header: u128) -> (u64, u64) {
     (header as u64, (header >> 64) as u64)
 }
 
+/// Returns the words of a header with only this bit, and 1 if it is in the high word.
+#[inline(always)]
+fn words_with_bit(position: u32) -> (u64, u64, u64) {
+    let bit = 1 << (position & 63);
+    // Selected without a branch, because it could not be predicted.
+    select_unpredictable(position < 64, (bit, 0, 0), (0, bit, 1))
+}
+
 /// Returns a header whose bits from a position on are moved up by one, with that bit set.
 #[inline(always)]
 pub(super) fn with_bit_inserted(header: u128, position: u32) -> u128 {
     // Each word by itself, because shifts of 128 bits are slow.
-    let bit = 1u64 << (position & 63);
-    let in_low = 0u64.wrapping_sub((position < 64).into());
-    let bit = u128::from(bit & !in_low) << 64 | u128::from(bit & in_low);
+    let (low, high, _) = words_with_bit(position);
+    let bit = u128::from(high) << 64 | u128::from(low);
     // Shifting a word up from bit n on adds the part from there on to itself.
     let upper = header & bit.wrapping_neg();
     header.wrapping_add(upper) | bit
@@ -44,11 +51,11 @@ pub(super) fn with_bit_inserted(header: u128, position: u32) -> u128 {
 /// Returns a header whose bits after a position are moved down by one.
 #[inline(always)]
 pub(super) fn with_bit_removed(select: impl Select, header: u128, position: u32) -> u128 {
-    let bit = 1u64 << (position & 63);
-    let in_low = 0u64.wrapping_sub((position < 64).into());
+    let (bit_low, bit_high, in_high) = words_with_bit(position);
     let (low, high) = words(header);
-    let low = select.without(low, bit & in_low) | (high & in_low) << 63;
-    let high = select.without(high, bit & !in_low | 1 & in_low);
+    // The first bit of the high word moves to the low one, unless the bit is in the high word.
+    let low = select.without(low, bit_low) | select_unpredictable(in_high == 0, high << 63, 0);
+    let high = select.without(high, bit_high | in_high ^ 1);
     u128::from(high) << 64 | u128::from(low)
 }
 

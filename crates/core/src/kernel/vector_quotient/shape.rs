@@ -1,5 +1,7 @@
 //! The dimensions of blocks, and the place of a hash.
 
+use core::hint::select_unpredictable;
+
 use crate::kernel::primitives::scale;
 
 /// The number of blocks in a region, at most. Both blocks of a key are in one region, so that a
@@ -135,9 +137,9 @@ impl PairParams {
         let Fingerprint { bucket, tag } = fingerprint;
         let number = u64::from(bucket) << self.shape.tag_bits | u64::from(tag);
         let sum = scale(number.wrapping_mul(SPREAD), self.region);
-        // A mask, because a branch on it cannot be predicted.
+        // Selected without a branch, because it could not be predicted.
         let (difference, is_negative) = sum.overflowing_sub(block - first);
-        let wrapped = self.region & 0u64.wrapping_sub(is_negative.into());
+        let wrapped = select_unpredictable(is_negative, self.region, 0);
         first.wrapping_add(difference).wrapping_add(wrapped)
     }
 }
