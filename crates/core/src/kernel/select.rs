@@ -21,6 +21,12 @@ pub(crate) trait Select: Copy {
         before_end & !u64::MAX.checked_shr(zeros.leading_zeros()).unwrap_or(0)
     }
 
+    /// Returns the same word. The compiler does not know that, so it tests the word as it is.
+    #[inline(always)]
+    fn opaque(self, word: u64) -> u64 {
+        core::hint::black_box(word)
+    }
+
     /// Removes the bit that `bit` has, and moves the bits after it down by one. If `bit` is 0 the word
     /// stays as it is.
     #[inline(always)]
@@ -102,6 +108,22 @@ impl Select for Avx2Bmi2 {
         // The bit after clear bit number n - 1, or the first one.
         let begin = self.isolate_nth_one(!word << 1 | 1, n);
         end.wrapping_sub(begin)
+    }
+
+    #[cfg(not(miri))]
+    #[inline(always)]
+    fn opaque(self, word: u64) -> u64 {
+        let same;
+        // In a register, where `black_box` uses memory.
+        // SAFETY: no instruction.
+        unsafe {
+            core::arch::asm!(
+                "/* {word} */",
+                word = inlateout(reg) word => same,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        same
     }
 
     #[inline(always)]

@@ -1,5 +1,7 @@
 //! A table with the instructions that it uses, and the operations on single hashes.
 
+use core::hint::select_unpredictable;
+
 use super::batch;
 use super::block::{BLOCK, BlockOps};
 use super::operations::{Operations, with_shape};
@@ -201,12 +203,17 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
             let in_first = slots[0] & Self::slots_of(select, first, bucket);
             return in_first | slots[1] & Self::slots_of(select, second, bucket) != 0;
         }
-        // At most one block has slots, mostly. Which one cannot be predicted.
-        let in_first = slots[0] != 0;
-        let (one, slots_of_one, slots_of_other) =
-            if in_first { (first, slots[0], slots[1]) } else { (second, slots[1], 0) };
+        // At most one block has slots, mostly. Which one, and whether they are of the bucket, cannot be
+        // predicted.
+        let (one, slots_of_one, rest) =
+            select_unpredictable(slots[0] != 0, (first, slots[0], slots[1]), (second, slots[1], 0));
         let found = slots_of_one & Self::slots_of(select, one, bucket) != 0;
-        found || slots_of_other != 0 && Self::any_in_second(select, second, bucket, slots_of_other)
+        // Compilers would test each condition with a branch of its own.
+        let rest = select.opaque(select_unpredictable(found, 0, rest));
+        if rest != 0 {
+            return Self::any_in_second(select, second, bucket, rest);
+        }
+        found
     }
 
     /// The rest of [`any_in_bucket`](Self::any_in_bucket), a call because it is rare.

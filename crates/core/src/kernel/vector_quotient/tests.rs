@@ -175,6 +175,35 @@ fn batches_equal_single_operations() {
     }
 }
 
+/// The same with several regions, and batches of every length up to a few vectors.
+#[test]
+fn batches_equal_single_queries_in_several_regions() {
+    let mut rng = Rng::new(6);
+    for shape in BlockShape::ALL {
+        let params = PairParams::new(shape, 3 * (REGION - 5)).unwrap();
+        let mut blocks = vec![CacheLine::ZERO; params.blocks() as usize];
+        let hashes: Vec<u64> =
+            (0..if cfg!(miri) { 80 } else { 4000 }).map(|_| rng.next_u64()).collect();
+        tables(params, |table| {
+            blocks.fill(CacheLine::ZERO);
+            let half = &hashes[..hashes.len() / 2];
+            assert_eq!(table.insert_batch(&mut blocks, half), half.len());
+            let single: Vec<bool> =
+                hashes.iter().map(|hash| table.contains(&blocks, *hash)).collect();
+            assert!(single[..half.len()].iter().all(|found| *found));
+            for len in (0..75).chain([hashes.len()]) {
+                let mut found = vec![0; len.div_ceil(64)];
+                table.contains_batch(&blocks, &hashes[hashes.len() - len..], &mut found);
+                for (at, single) in single[hashes.len() - len..].iter().enumerate() {
+                    assert_eq!(found[at / 64] >> (at % 64) & 1 == 1, *single, "{shape:?} {len}");
+                }
+                let beyond = if len % 64 == 0 { 0 } else { u64::MAX << (len % 64) };
+                assert!(found.last().is_none_or(|word| word & beyond == 0));
+            }
+        });
+    }
+}
+
 #[test]
 fn every_bit_of_a_block_is_checked_or_part_of_its_fingerprints() {
     let mut rng = Rng::new(8);
@@ -216,10 +245,11 @@ fn hostile_blocks_are_queried_without_a_panic() {
                 });
             }
             tables(params, |table| {
-                for _ in 0..20 {
-                    let hash = rng.next_u64();
+                let hashes: Vec<u64> = (0..20).map(|_| rng.next_u64()).collect();
+                for &hash in &hashes {
                     assert_eq!(table.contains(&blocks, hash), table.count(&blocks, hash) > 0);
                 }
+                table.contains_batch(&blocks, &hashes, &mut [0]);
                 let _ = table.check(&blocks);
             });
         }

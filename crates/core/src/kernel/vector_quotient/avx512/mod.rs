@@ -72,6 +72,11 @@ impl Select for Avx512Gfni {
     }
 
     #[inline(always)]
+    fn opaque(self, word: u64) -> u64 {
+        self.0.opaque(word)
+    }
+
+    #[inline(always)]
     fn without(self, word: u64, bit: u64) -> u64 {
         self.0.without(word, bit)
     }
