@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-use super::block::{BLOCK, BlockOps, with_bit_inserted, with_bit_removed};
+use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
 use super::planes::{Planes, TableOps, slot_mask};
 use super::shape::{PairParams, Place};
 use crate::kernel::select::Avx2Bmi2;
@@ -276,7 +276,7 @@ impl Planes for Avx2Bmi2 {
         position: u32,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
-        let header = with_bit_inserted(BlockOps::<TAG_BITS, BYTES>::header(block), position);
+        let header = with_bit_inserted(Header::<TAG_BITS, BYTES>::of(block), position);
         let bit = 1u64 << (slot & 63);
         let tags = tag_vector::<TAG_BITS>(self, tag);
         let mut new = [tags; 2];
@@ -306,7 +306,7 @@ impl Planes for Avx2Bmi2 {
             };
         }
         store::<TAG_BITS, BYTES>(block, new);
-        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
+        Header::<TAG_BITS, BYTES>::set(block, header);
     }
 
     #[inline(always)]
@@ -317,7 +317,7 @@ impl Planes for Avx2Bmi2 {
         position: u32,
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
-        let header = with_bit_removed(self, BlockOps::<TAG_BITS, BYTES>::header(block), position);
+        let header = with_bit_removed(self, Header::<TAG_BITS, BYTES>::of(block), position);
         // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
         let mut new = [unsafe { _mm256_setzero_si256() }; 2];
         for (vector, new) in new.iter_mut().enumerate() {
@@ -335,7 +335,7 @@ impl Planes for Avx2Bmi2 {
             };
         }
         store::<TAG_BITS, BYTES>(block, new);
-        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
+        Header::<TAG_BITS, BYTES>::set(block, header);
     }
 
     #[inline(always)]

@@ -4,10 +4,10 @@
 //! block, [`AHEAD`] hashes before it is used. In large tables it prefetches the second block, too, if
 //! that will be needed, when the first one has arrived.
 
-use super::block::{BLOCK, BlockOps};
+use super::block::{BlockOps, bytes, pair};
+use super::header::BLOCK;
 use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
-use super::table::{bytes, pair};
 use crate::kernel::primitives::prefetch;
 use crate::store::CacheLine;
 

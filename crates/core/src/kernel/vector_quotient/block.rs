@@ -2,14 +2,11 @@
 
 use core::hint::select_unpredictable;
 
+use super::header::{BLOCK, Header, words};
 use super::planes::{Planes, plane};
 use super::shape::{BlockShape, Fingerprint};
 use crate::kernel::select::Select;
-
-/// Bytes of a block.
-pub(super) const BLOCK: usize = 64;
-/// The header is in the last 16 bytes; if it has fewer than 128 bits, in the upper ones.
-const HEADER_AT: usize = BLOCK - 16;
+use crate::store::{CacheLine, line_as_bytes};
 
 /// A block of `TAG_BITS` planes of `BYTES` bytes.
 ///
@@ -21,42 +18,6 @@ pub(super) struct BlockOps<const TAG_BITS: usize, const BYTES: usize>;
 #[inline(always)]
 fn low(n: u32) -> u64 {
     if n < 64 { (1 << n) - 1 } else { u64::MAX }
-}
-
-/// Returns the two words of a header, the low one first.
-#[inline(always)]
-fn words(header: u128) -> (u64, u64) {
-    (header as u64, (header >> 64) as u64)
-}
-
-/// Returns the words of a header with only this bit, and 1 if it is in the high word.
-#[inline(always)]
-fn words_with_bit(position: u32) -> (u64, u64, u64) {
-    let bit = 1 << (position & 63);
-    // Selected without a branch, because it could not be predicted.
-    select_unpredictable(position < 64, (bit, 0, 0), (0, bit, 1))
-}
-
-/// Returns a header whose bits from a position on are moved up by one, with that bit set.
-#[inline(always)]
-pub(super) fn with_bit_inserted(header: u128, position: u32) -> u128 {
-    // Each word by itself, because shifts of 128 bits are slow.
-    let (low, high, _) = words_with_bit(position);
-    let bit = u128::from(high) << 64 | u128::from(low);
-    // Shifting a word up from bit n on adds the part from there on to itself.
-    let upper = header & bit.wrapping_neg();
-    header.wrapping_add(upper) | bit
-}
-
-/// Returns a header whose bits after a position are moved down by one.
-#[inline(always)]
-pub(super) fn with_bit_removed(select: impl Select, header: u128, position: u32) -> u128 {
-    let (bit_low, bit_high, in_high) = words_with_bit(position);
-    let (low, high) = words(header);
-    // The first bit of the high word moves to the low one, unless the bit is in the high word.
-    let low = select.without(low, bit_low) | select_unpredictable(in_high == 0, high << 63, 0);
-    let high = select.without(high, bit_high | in_high ^ 1);
-    u128::from(high) << 64 | u128::from(low)
 }
 
 impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
@@ -71,28 +32,11 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// True if most tags differ from all tags of two blocks.
     pub(super) const TAGS_DIFFER: bool = TAG_BITS >= 8;
     const SLOT_MASK: u64 = u64::MAX >> (64 - Self::SLOTS);
-    /// Bytes of the planes.
-    const PLANES: usize = TAG_BITS * BYTES;
-    /// Bits before the header in the last 16 bytes.
-    pub(super) const HEADER_SHIFT: u32 = 8 * (Self::PLANES - HEADER_AT) as u32;
-
-    /// Returns the header.
-    #[inline(always)]
-    pub(super) fn header(block: &[u8; BLOCK]) -> u128 {
-        let bytes = block.last_chunk::<16>().copied().unwrap_or_default();
-        u128::from_le_bytes(bytes) >> Self::HEADER_SHIFT
-    }
-
-    #[inline(always)]
-    pub(super) fn set_header(block: &mut [u8; BLOCK], header: u128) {
-        let bytes = header.to_le_bytes();
-        block[Self::PLANES..].copy_from_slice(&bytes[..BLOCK - Self::PLANES]);
-    }
 
     /// Returns the number of tags.
     #[inline(always)]
     pub(super) fn len(block: &[u8; BLOCK]) -> u32 {
-        Self::header(block).count_ones()
+        Header::<TAG_BITS, BYTES>::of(block).count_ones()
     }
 
     #[inline(always)]
@@ -107,7 +51,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// b - n of those bits 0, so n bits 0 are before the bucket in these bits.
     #[inline(always)]
     fn from_bucket(block: &[u8; BLOCK], bucket: u32) -> (u64, u32) {
-        let (low, high) = words(Self::header(block));
+        let (low, high) = words(Header::<TAG_BITS, BYTES>::of(block));
         if Self::SHAPE.buckets <= 64 {
             let bucket = bucket & 63;
             let ones = low & ((1 << bucket) - 1);
@@ -172,7 +116,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Returns the fingerprint in a slot that is in use.
     #[inline(always)]
     pub(super) fn fingerprint(select: impl Select, block: &[u8; BLOCK], slot: u32) -> Fingerprint {
-        let header = Self::header(block);
+        let header = Header::<TAG_BITS, BYTES>::of(block);
         let (low, high) = words(header);
         let in_high = slot.checked_sub(low.count_ones());
         let position = match in_high {
@@ -188,7 +132,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Returns the number of tags, if the block is sound: if inserting its fingerprints into an empty
     /// block sets exactly its bits.
     pub(super) fn checked_len(block: &[u8; BLOCK], buckets: u32) -> Option<u32> {
-        let header = Self::header(block);
+        let header = Header::<TAG_BITS, BYTES>::of(block);
         let len = header.count_ones();
         // After the zero of the last bucket all bits are 0: the last 1 is before it.
         let end = u128::BITS - header.leading_zeros();
@@ -197,4 +141,16 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
         let clean = (0..TAG_BITS).all(|at| plane::<BYTES>(block, at) & free == 0);
         (len <= Self::SLOTS && zeros_fit && clean).then_some(len)
     }
+}
+
+/// Returns the bytes of a block.
+#[inline(always)]
+pub(super) fn bytes(blocks: &[CacheLine], at: u64) -> Option<&[u8; BLOCK]> {
+    blocks.get(at as usize).map(line_as_bytes)
+}
+
+/// Returns the bytes of two blocks.
+#[inline(always)]
+pub(super) fn pair(blocks: &[CacheLine], [first, second]: [u64; 2]) -> Option<[&[u8; BLOCK]; 2]> {
+    Some([bytes(blocks, first)?, bytes(blocks, second)?])
 }

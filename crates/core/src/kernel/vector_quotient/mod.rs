@@ -33,6 +33,7 @@ mod avx512;
 mod batch;
 mod block;
 mod check;
+mod header;
 #[cfg(all(loom, test))]
 mod loom_tests;
 mod operations;

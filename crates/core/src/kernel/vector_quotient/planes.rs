@@ -1,8 +1,7 @@
 //! The planes of a block: comparing a tag with all slots, and moving the tags after a slot; and the
 //! operations that are compiled with them.
 
-use super::batch;
-use super::block::{BLOCK, BlockOps, with_bit_inserted, with_bit_removed};
+use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::select::{Portable, Select};
 use crate::store::CacheLine;
@@ -50,14 +49,14 @@ pub(super) trait Planes: Select {
 
     /// Same as [`TableOps::contains_batch`].
     #[inline(always)]
-    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
+    fn contains_batch<const TAG_BITS: usize, const BYTES: usize, Ops: TableOps>(
         self,
         params: PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
         found: &mut [u64],
     ) {
-        batch::contains::<TAG_BITS, BYTES>(self, params, blocks, hashes, found);
+        Ops::contains_groups(self, params, blocks, hashes, found);
     }
 
     /// Same as [`TableOps::insert_by_moving`], compiled with the instructions of this type and not
@@ -118,6 +117,14 @@ pub(super) trait TableOps {
     fn contains_batch(
         select: impl Planes,
         params: &PairParams,
+        blocks: &[CacheLine],
+        hashes: &[u64],
+        found: &mut [u64],
+    );
+    /// Looks up many hashes with any instructions.
+    fn contains_groups(
+        select: impl Planes,
+        params: PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
         found: &mut [u64],
@@ -188,14 +195,14 @@ impl Planes for Portable {
         tag: u32,
         position: u32,
     ) {
-        let header = with_bit_inserted(BlockOps::<TAG_BITS, BYTES>::header(block), position);
+        let header = with_bit_inserted(Header::<TAG_BITS, BYTES>::of(block), position);
         let slot = slot & 63;
         change_planes::<TAG_BITS, BYTES>(block, |at, plane| {
             let bit = u64::from(tag >> at & 1) << slot;
             // Adding the part from a bit on to a word shifts that part.
             plane.wrapping_add(plane & u64::MAX << slot) | bit
         });
-        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
+        Header::<TAG_BITS, BYTES>::set(block, header);
     }
 
     #[inline(always)]
@@ -205,10 +212,10 @@ impl Planes for Portable {
         slot: u32,
         position: u32,
     ) {
-        let header = with_bit_removed(self, BlockOps::<TAG_BITS, BYTES>::header(block), position);
+        let header = with_bit_removed(self, Header::<TAG_BITS, BYTES>::of(block), position);
         let below = (1 << (slot & 63)) - 1;
         change_planes::<TAG_BITS, BYTES>(block, |_, plane| plane & below | plane >> 1 & !below);
-        BlockOps::<TAG_BITS, BYTES>::set_header(block, header);
+        Header::<TAG_BITS, BYTES>::set(block, header);
     }
 
     #[cold]

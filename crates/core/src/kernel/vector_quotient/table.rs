@@ -3,7 +3,8 @@
 use core::hint::select_unpredictable;
 
 use super::batch;
-use super::block::{BLOCK, BlockOps};
+use super::block::{BlockOps, bytes, pair};
+use super::header::BLOCK;
 use super::operations::{Operations, with_shape};
 use super::planes::{Planes, TableOps};
 use super::shape::{Fingerprint, PairParams, Place};
@@ -171,18 +172,6 @@ impl PairTable {
                 || Ops::insert_into(Portable, params, blocks, place, other)
         })
     }
-}
-
-/// Returns the bytes of a block.
-#[inline(always)]
-pub(super) fn bytes(blocks: &[CacheLine], at: u64) -> Option<&[u8; BLOCK]> {
-    blocks.get(at as usize).map(line_as_bytes)
-}
-
-/// Returns the bytes of two blocks.
-#[inline(always)]
-pub(super) fn pair(blocks: &[CacheLine], [first, second]: [u64; 2]) -> Option<[&[u8; BLOCK]; 2]> {
-    Some([bytes(blocks, first)?, bytes(blocks, second)?])
 }
 
 #[inline(always)]
@@ -414,7 +403,18 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
         found: &mut [u64],
     ) {
         let params = Self::constant(params);
-        select.contains_batch::<TAG_BITS, BYTES>(params, blocks, hashes, found);
+        select.contains_batch::<TAG_BITS, BYTES, Self>(params, blocks, hashes, found);
+    }
+
+    #[inline(always)]
+    fn contains_groups(
+        select: impl Planes,
+        params: PairParams,
+        blocks: &[CacheLine],
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        batch::contains::<TAG_BITS, BYTES>(select, params, blocks, hashes, found);
     }
 
     #[inline(always)]

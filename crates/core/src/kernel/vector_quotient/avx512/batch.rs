@@ -11,6 +11,7 @@
 use core::arch::x86_64::*;
 
 use super::super::block::BlockOps;
+use super::super::header::Header;
 use super::super::shape::{PairParams, SPREAD};
 use super::{Avx512Gfni, LANE, Layout, MAX_PARTS, equal_parts};
 use crate::kernel::primitives::prefetch;
@@ -175,7 +176,7 @@ impl Candidates {
         let odd = _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1);
         let low = _mm512_permutex2var_epi64(some, even, others);
         let high = _mm512_permutex2var_epi64(some, odd, others);
-        let unused = splat(BlockOps::<TAG_BITS, BYTES>::HEADER_SHIFT.into());
+        let unused = splat(Header::<TAG_BITS, BYTES>::SHIFT.into());
         let used = _mm512_sub_epi64(splat(64), unused);
         let low = _mm512_or_si512(_mm512_srlv_epi64(low, unused), _mm512_sllv_epi64(high, used));
         let high = _mm512_srlv_epi64(high, unused);

@@ -13,7 +13,7 @@ mod batch;
 
 use core::arch::x86_64::*;
 
-use super::block::BLOCK;
+use super::header::BLOCK;
 use super::planes::{Planes, TableOps, slot_mask};
 use super::shape::{PairParams, Place};
 use crate::kernel::select::{Avx2Bmi2, Select};
@@ -345,7 +345,7 @@ impl Planes for Avx512Gfni {
     }
 
     #[inline(always)]
-    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
+    fn contains_batch<const TAG_BITS: usize, const BYTES: usize, Ops: TableOps>(
         self,
         params: PairParams,
         blocks: &[CacheLine],
