@@ -75,17 +75,14 @@ pub(crate) struct FuseParams {
 /// The numbers that give the slots of a key, each with one lane for each slot.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(32))]
+#[repr(C)]
 pub(super) struct KeyLanes {
     /// A mask of a slot's place in its segment; 0 for the first slot, which is the start.
     in_segment: [u64; WAYS as usize],
     /// The distance of the last slot of the start's segment to the slot's segment.
     segments: [u64; WAYS as usize],
-    shifts: [u64; WAYS as usize],
     /// The same for all lanes.
     bits: u64,
-    wide_slots: u64,
-    in_byte: u64,
 }
 
 /// How a query reads slots: as bytes, as pairs of bytes, or as bits.
@@ -156,10 +153,7 @@ impl FuseParams {
             lanes: KeyLanes {
                 in_segment: [0, segment - 1, segment - 1, segment - 1],
                 segments: [0, 1, 1 + segment, 1 + 2 * segment],
-                shifts: [0, 16, 32, 48],
                 bits,
-                wide_slots,
-                in_byte: 7,
             },
         })
     }

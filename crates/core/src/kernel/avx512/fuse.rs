@@ -85,6 +85,10 @@ impl<H: HashSource> HashSource for FuseHashes<H> {
     }
 }
 
+/// For each slot of a key, the shift that moves its place in the segment to the bottom; then a mask of
+/// the bits of a position that are inside a byte.
+static CONSTANTS: [u64; 5] = [0, 16, 32, 48, 7];
+
 /// Same as [`Fuse::contains`] for filters with [`Fuse::fits_lanes`], in inline assembly: see
 /// [`inline`](super::inline).
 ///
@@ -102,17 +106,17 @@ pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
             "vporq ymm16, ymm16, ymmword ptr [{lanes}]",
             "vpaddq ymm16, ymm16, ymmword ptr [{lanes} + 32]",
             "vpbroadcastq ymm17, {e}",
-            "vpsrlvq ymm17, ymm17, ymmword ptr [{lanes} + 64]",
+            "vpsrlvq ymm17, ymm17, ymmword ptr [{constants}]",
             // ymm16 | (ymm17 & in_segment): the slots.
             "vpternlogq ymm16, ymm17, ymmword ptr [{lanes}], 0xf8",
-            "vpmuludq ymm17, ymm16, qword ptr [{lanes} + 96]{{1to4}}",
-            "vpminuq ymm16, ymm16, qword ptr [{lanes} + 104]{{1to4}}",
+            "vpmuludq ymm17, ymm16, qword ptr [{lanes} + 64]{{1to4}}",
+            "vpminuq ymm16, ymm16, qword ptr [{wide_slots}]{{1to4}}",
             "vpaddq ymm16, ymm16, ymm17",
             "vpsrlq ymm17, ymm16, 3",
             "kxnorw k1, k1, k1",
             "vpxorq ymm18, ymm18, ymm18",
             "vpgatherqq ymm18{{k1}}, qword ptr [{bytes} + ymm17]",
-            "vpandq ymm16, ymm16, qword ptr [{lanes} + 112]{{1to4}}",
+            "vpandq ymm16, ymm16, qword ptr [{constants} + 32]{{1to4}}",
             "vpsrlvq ymm18, ymm18, ymm16",
             "vextracti64x2 xmm16, ymm18, 1",
             "vpxorq xmm16, xmm16, xmm18",
@@ -122,6 +126,8 @@ pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
             start = in(reg) key.start,
             e = in(reg) key.e,
             lanes = in(reg) &fuse.params.lanes,
+            wide_slots = in(reg) &fuse.params.wide_slots,
+            constants = in(reg) &CONSTANTS,
             bytes = in(reg) fuse.bytes.as_ptr(),
             sum = lateout(reg) sum,
             out("ymm16") _, out("ymm17") _, out("ymm18") _, out("k1") _,
