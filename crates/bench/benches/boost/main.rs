@@ -64,7 +64,11 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
             all.push(Model::Rate(FPR).case(keys, KeyKind::Hash, form, kernel)?);
             all.push(uncounted(keys, FPR, form, kernel)?);
         }
-        all.push(Model::Classic(FPR).case(keys, KeyKind::Hash, form, Kernel::Portable)?);
+        for kernel in kernels() {
+            if kernel == Kernel::Portable || kernel == Kernel::Avx512 {
+                all.push(Model::Classic(FPR).case(keys, KeyKind::Hash, form, kernel)?);
+            }
+        }
         // Bits per key of 1 % (docs/design/filters.md, "Space").
         all.push(boost("Boost fast_multiblock32", &FM32, 10.53, keys, form));
         all.push(boost("Boost fast_multiblock64", &FM64, 10.10, keys, form));

@@ -53,7 +53,7 @@ impl Model {
         }
     }
 
-    /// Makes a case for `keys` keys. The classic filter has only the portable kernel.
+    /// Makes a case for `keys` keys. Inserts into classic filters are portable with every kernel.
     ///
     /// # Errors
     /// A sentence, if the filter cannot be made.
@@ -73,7 +73,7 @@ impl Model {
             Self::Classic(rate) => {
                 let filter = ClassicBloomFilter::with_fpr(keys, rate);
                 let filter = filter.map_err(|problem| problem.to_string())?;
-                return Ok(self.case_of(filter, keys, kind, form, Kernel::Portable));
+                return Ok(self.case_of(filter, keys, kind, form, kernel));
             }
         };
         let filter = made.map_err(|problem| problem.to_string())?;

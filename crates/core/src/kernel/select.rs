@@ -21,7 +21,7 @@ pub(crate) trait Select: Copy {
         before_end & !u64::MAX.checked_shr(zeros.leading_zeros()).unwrap_or(0)
     }
 
-    /// Returns the same word. The compiler does not know that, so it tests the word as it is.
+    /// Returns the same word. Hidden from the compiler, so that it tests the word as it is.
     #[inline(always)]
     fn opaque(self, word: u64) -> u64 {
         core::hint::black_box(word)

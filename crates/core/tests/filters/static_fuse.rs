@@ -186,6 +186,17 @@ fn kernels_agree_for_random_dimensions() {
     }
 }
 
+/// Slots of 0 bits, except the wide ones: numbers of slots of 32 bits, and of more.
+#[test]
+fn kernels_agree_for_2_to_the_32_slots() {
+    let mut rng = Rng::new(23);
+    let queries = hashes(24, 2003);
+    for shards in [1, 2, 4] {
+        let dimensions = [0, 16, shards, 1 << 15, 8];
+        kernels_agree(&random_file(&mut rng, dimensions), &queries, dimensions);
+    }
+}
+
 /// The same for filters of 9 MiB, which prefetch.
 #[test]
 fn kernels_agree_for_large_filters() {

@@ -1,10 +1,9 @@
 //! The classic layout with AVX-512: eight positions of a key are one vector, and one gather loads
 //! their words.
 //!
-//! Only queries: a gather waits for the stores of the keys before, so inserts are faster one by one.
-//! Positions are the high words of products by the number of bits, which are fast if it is below 2^32;
-//! larger filters have the portable code. So have batches in filters larger than the cache, which test
-//! one bit of many keys in turn. Results are those of the portable code.
+//! Inserts use the portable code, because a gather waits for the stores of earlier keys. So do filters
+//! of 2^32 bits and more, whose products are slower, and batches in filters of 8 MiB and more, which
+//! test one bit of many keys in turn. Results are those of the portable code.
 
 use core::arch::x86_64::*;
 
@@ -64,7 +63,7 @@ unsafe fn contains_in<const LARGE: bool>(words: &[u64], params: ClassicParams, h
 /// Same as [`ClassicParams::contains`].
 ///
 /// # Safety
-/// There must be fewer than 2^32 bits.
+/// The machine must have the instructions of this kernel, and the filter fewer than 2^32 bits.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) unsafe fn contains(
     params: ClassicParams,
@@ -85,7 +84,7 @@ pub(in super::super) unsafe fn contains(
 /// Same as [`ClassicParams::contains_batch`] for filters that fit a cache.
 ///
 /// # Safety
-/// As of [`contains`].
+/// As for [`contains`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 pub(in super::super) unsafe fn contains_small(
     params: ClassicParams,

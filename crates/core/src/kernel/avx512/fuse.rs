@@ -64,8 +64,8 @@ struct Group {
 
 /// Hashes of keys in the filter.
 ///
-/// They are made where hashes are, some groups before they are read as a vector, which is slow while
-/// the stores of its words are in flight.
+/// Computed when a group is hashed, some groups before they are read as a vector: a vector of words
+/// whose stores are in flight is slow to load.
 #[derive(Clone, Copy)]
 struct FuseHashes<H>(H);
 
@@ -86,14 +86,17 @@ impl<H: HashSource> HashSource for FuseHashes<H> {
 }
 
 /// For each slot of a key, the shift that moves its place in the segment to the bottom; then a mask of
-/// the bits of a position that are inside a byte.
-static CONSTANTS: [u64; 5] = [0, 16, 32, 48, 7];
+/// the bits of a position that are inside a byte. In one cache line.
+#[repr(align(64))]
+struct Constants(#[expect(dead_code, reason = "read by assembly")] [u64; 5]);
+static CONSTANTS: Constants = Constants([0, 16, 32, 48, 7]);
 
 /// Same as [`Fuse::contains`] for filters with [`Fuse::fits_lanes`], in inline assembly: see
 /// [`inline`](super::inline).
 ///
 /// # Safety
-/// The machine must have the instructions of this kernel.
+/// The machine must have the instructions of this kernel, and the filter must have
+/// [`Fuse::fits_lanes`]: there must be a shard.
 #[inline(always)]
 pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
     let key = fuse.start_of(hash);

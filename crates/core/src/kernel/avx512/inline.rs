@@ -154,7 +154,8 @@ pub(in super::super) unsafe fn set<const LANES: usize>(
         }
         return;
     }
-    // SAFETY: the caller guarantees the block and the instructions. The report takes one instruction.
+    // SAFETY: the caller guarantees the block and the instructions. To test the old bits takes one
+    // instruction.
     unsafe { insert::<LANES>(probes, lines, at, hash) };
 }
 

@@ -12,7 +12,7 @@ impl KernelHandle {
     #[inline(always)]
     pub(crate) fn fuse_contains(self, fuse: Fuse<'_>, hash: u64) -> bool {
         match self.kernel() {
-            // SAFETY: the machine has the instructions.
+            // SAFETY: the machine has the instructions, and the filter fits the lanes.
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 if fuse.has_bit_slots() && fuse.fits_lanes() => unsafe {
                 avx512::fuse::contains(fuse, hash)

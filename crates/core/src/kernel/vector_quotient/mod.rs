@@ -20,8 +20,8 @@
 //! A tag goes into the first block; if that is full, into the second one; if that is full too, one of
 //! the tags in the two blocks moves to its own other block. Only if none can is the filter full.
 //!
-//! Cost: one cache line for inserting, and for finding or removing most keys; two lines for an absent
-//! key, and for the 4 % of keys that are in their second block when a filter is filled to its capacity.
+//! Cost: one cache line for inserting and removing most keys; two lines for queries, and for the 4 % of
+//! keys that are in their second block when a filter is filled to its capacity.
 //! Source: Pandey, Conway, Durie, Bender, Farach-Colton & Johnson 2021, "Vector quotient filters:
 //! overcoming the time/space trade-off in filter design". Planes instead of tags of 8 or 16 bits allow
 //! tags of any width, and moving a tag allows a higher load.

@@ -104,6 +104,9 @@ impl PairTable {
     }
 
     /// Looks up many hashes. `found` has one word for 64 hashes and must be 0.
+    ///
+    /// # Panics
+    /// With AVX-512, if a block of a hash does not exist.
     pub(crate) fn contains_batch(&self, blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]) {
         // SAFETY: the processor has the instructions.
         unsafe { (self.operations.contains_batch)(&self.params, blocks, hashes, found) }

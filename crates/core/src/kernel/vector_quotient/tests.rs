@@ -249,6 +249,7 @@ fn hostile_blocks_are_queried_without_a_panic() {
                 for &hash in &hashes {
                     assert_eq!(table.contains(&blocks, hash), table.count(&blocks, hash) > 0);
                 }
+                // Results depend on the kernel, because the blocks are not sound; none panics.
                 table.contains_batch(&blocks, &hashes, &mut [0]);
                 let _ = table.check(&blocks);
             });

@@ -10,7 +10,10 @@
 //! Invariants: the filter depends on the set of hashes and the rate, not on their order, duplicates
 //! or threads.
 //!
-//! Memory: twice the hashes, 16 bytes per key, beside the filter; three megabytes per thread.
+//! Memory: twice the hashes, 16 bytes per key, beside the filter; for each thread 8 bytes per slot of a
+//! shard, and 8 per key while it is searched for duplicates: seven megabytes.
+//!
+//! Cost: a duplicate may double the time, because all shards are solved again.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -34,7 +37,8 @@ const SHARD: u64 = 3 << 17;
 const MULTIPLIERS: u64 = 8;
 const ROUNDS: u64 = 20;
 
-/// The number of keys of a group that is near in memory, and the largest number of groups.
+/// The number of keys of a group that is near in memory, and the largest number of groups, unless there
+/// are more shards.
 const GROUP: usize = 1 << 13;
 const MAX_GROUPS: usize = 2048;
 
@@ -107,8 +111,8 @@ pub(in super::super) fn build(
         Some(*end)
     });
     let all = Keys { hashes: spare, ends: ends.take(shards).collect(), distinct: false };
-    // Without duplicates, which is known if the shards are solved, there is no need to sort. After an
-    // error there are fewer keys, which may be enough.
+    // If the shards are solved there are no duplicates, so there is no need to sort. An error is not
+    // returned yet: without duplicates, memory or the rate may suffice.
     if let Ok(Some(table)) = all.solve(wanted) {
         return Ok((table, all.hashes.len() as u64));
     }
@@ -334,7 +338,7 @@ impl Keys<'_> {
     }
 }
 
-/// Returns whether a key is there twice.
+/// Returns whether a key occurs twice.
 fn has_duplicates(keys: &[u64]) -> Result<bool> {
     let mut sorted = Vec::new();
     reserve(&mut sorted, keys.len())?;

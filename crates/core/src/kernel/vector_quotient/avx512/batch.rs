@@ -1,4 +1,4 @@
-//! Looking up many hashes with AVX-512, in groups of 64:
+//! Looking up many hashes with AVX-512, in groups of 64.
 //!
 //! 1. The places of a group are computed, eight hashes at a time.
 //! 2. The tags of its blocks are compared, while the blocks of the next group are prefetched. The
@@ -33,7 +33,7 @@ struct Places {
     tags: [[u8; GROUP]; MAX_PARTS],
 }
 
-/// What the blocks of a group have.
+/// The results of step 2.
 #[repr(C, align(64))]
 struct Slots {
     /// The slots with the tag of the hash.
