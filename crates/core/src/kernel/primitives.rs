@@ -35,7 +35,8 @@ pub(crate) fn scale(hash: u64, range: u64) -> u64 {
     // A product of 128 bits is a call there.
     #[cfg(target_arch = "wasm32")]
     if range >> 32 == 0 {
-        return ((hash >> 32) * range + ((hash & 0xffff_ffff) * range >> 32)) >> 32;
+        let low = ((hash & 0xffff_ffff) * range) >> 32;
+        return ((hash >> 32) * range + low) >> 32;
     }
     ((u128::from(hash) * u128::from(range)) >> 64) as u64
 }
