@@ -78,11 +78,9 @@ pub(crate) struct FuseParams {
 #[repr(C)]
 pub(super) struct KeyLanes {
     /// A mask of a slot's place in its segment; 0 for the first slot, which is the start.
-    in_segment: [u64; WAYS as usize],
+    in_segment: [u32; WAYS as usize],
     /// The distance of the last slot of the start's segment to the slot's segment.
-    segments: [u64; WAYS as usize],
-    /// The same for all lanes.
-    bits: u64,
+    segments: [u32; WAYS as usize],
 }
 
 /// How a query reads slots: as bytes, as pairs of bytes, or as bits.
@@ -130,6 +128,8 @@ impl FuseParams {
         let wide_slots = wide << log_segment;
         let slot_words = (shards * stride * bits + wide_slots).div_ceil(64);
         let segment = 1 << log_segment;
+        #[cfg(target_arch = "x86_64")]
+        let in_segment = (1 << log_segment) - 1;
         Ok(Self {
             shards,
             segments,
@@ -151,9 +151,8 @@ impl FuseParams {
             },
             #[cfg(target_arch = "x86_64")]
             lanes: KeyLanes {
-                in_segment: [0, segment - 1, segment - 1, segment - 1],
-                segments: [0, 1, 1 + segment, 1 + 2 * segment],
-                bits,
+                in_segment: [0, in_segment, in_segment, in_segment],
+                segments: [0, 1, 2 + in_segment, 3 + 2 * in_segment],
             },
         })
     }

@@ -105,14 +105,17 @@ pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
     // `matches`, and the numbers for lanes.
     unsafe {
         asm!(
+            "vpmovzxdq ymm19, xmmword ptr [{lanes}]",
+            "vpmovzxdq ymm17, xmmword ptr [{lanes} + 16]",
             "vpbroadcastq ymm16, {start}",
-            "vporq ymm16, ymm16, ymmword ptr [{lanes}]",
-            "vpaddq ymm16, ymm16, ymmword ptr [{lanes} + 32]",
+            "vporq ymm16, ymm16, ymm19",
+            "vpaddq ymm16, ymm16, ymm17",
             "vpbroadcastq ymm17, {e}",
             "vpsrlvq ymm17, ymm17, ymmword ptr [{constants}]",
             // ymm16 | (ymm17 & in_segment): the slots.
-            "vpternlogq ymm16, ymm17, ymmword ptr [{lanes}], 0xf8",
-            "vpmuludq ymm17, ymm16, qword ptr [{lanes} + 64]{{1to4}}",
+            "vpternlogq ymm16, ymm17, ymm19, 0xf8",
+            "vpbroadcastd ymm17, {bits:e}",
+            "vpmuludq ymm17, ymm16, ymm17",
             "vpminuq ymm16, ymm16, qword ptr [{wide_slots}]{{1to4}}",
             "vpaddq ymm16, ymm16, ymm17",
             "vpsrlq ymm17, ymm16, 3",
@@ -129,11 +132,12 @@ pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
             start = in(reg) key.start,
             e = in(reg) key.e,
             lanes = in(reg) &fuse.params.lanes,
+            bits = in(reg) fuse.params.bits,
             wide_slots = in(reg) &fuse.params.wide_slots,
             constants = in(reg) &CONSTANTS,
             bytes = in(reg) fuse.bytes.as_ptr(),
             sum = lateout(reg) sum,
-            out("ymm16") _, out("ymm17") _, out("ymm18") _, out("k1") _,
+            out("ymm16") _, out("ymm17") _, out("ymm18") _, out("ymm19") _, out("k1") _,
             options(pure, readonly, nostack, preserves_flags),
         );
     }
