@@ -53,8 +53,6 @@ pub(crate) struct FuseParams {
     pub(super) bits: u32,
     /// A mask of that number of bits.
     pub(super) narrow_mask: u32,
-    /// Number of segments, from the first on, with one more bit per slot.
-    wide: u64,
     /// Slots of a segment.
     segment: u64,
     /// Slots of a shard in which keys may start, and all slots of a shard.
@@ -136,7 +134,6 @@ impl FuseParams {
             log_segment: log_segment as u32,
             bits: bits as u32,
             narrow_mask: (1 << bits) - 1,
-            wide,
             segment,
             starts: (segments - (WAYS - 1)) << log_segment,
             stride,
@@ -173,8 +170,9 @@ impl FuseParams {
         self.bits.into()
     }
 
+    /// Returns the number of segments, from the first on, with one more bit per slot.
     pub(crate) fn wide(&self) -> u64 {
-        self.wide
+        self.wide_slots >> self.log_segment
     }
 
     /// Returns the number of slots of a shard.

@@ -196,7 +196,7 @@ fn prepare<const LANES: usize, L, D: Deref<Target = [L]>>(
 /// Returns [`scale`] of eight hashes for a range below 2^32: two 32-bit products and their carry.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn scale_short(hashes: __m512i, range: __m512i) -> __m512i {
+pub(super) fn scale_short(hashes: __m512i, range: __m512i) -> __m512i {
     let low = _mm512_mul_epu32(hashes, range);
     let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(hashes), range);
     _mm512_srli_epi64::<32>(_mm512_add_epi64(high, _mm512_srli_epi64::<32>(low)))
@@ -287,20 +287,20 @@ fn all_set(clear: &[ClearLanes; 8]) -> u64 {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn splat(word: u64) -> __m512i {
+pub(super) fn splat(word: u64) -> __m512i {
     _mm512_set1_epi64(word as i64)
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn load_words(words: &[u64; 8]) -> __m512i {
+pub(super) fn load_words(words: &[u64; 8]) -> __m512i {
     // SAFETY: 64 bytes, and the load needs no alignment.
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn words(vector: __m512i) -> [u64; 8] {
+pub(super) fn words(vector: __m512i) -> [u64; 8] {
     // SAFETY: both are 64 bytes of any bits.
     unsafe { core::mem::transmute(vector) }
 }

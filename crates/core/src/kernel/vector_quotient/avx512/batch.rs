@@ -14,6 +14,7 @@ use super::super::block::BlockOps;
 use super::super::header::Header;
 use super::super::shape::{PairParams, SPREAD};
 use super::{Avx512Gfni, LANE, Layout, MAX_PARTS, equal_parts};
+use crate::kernel::avx512::{load_words, scale_short, splat, words};
 use crate::kernel::primitives::prefetch;
 use crate::store::{CacheLine, line_as_bytes};
 
@@ -118,11 +119,11 @@ fn compute_places<const TAG_BITS: usize, const BYTES: usize>(
         let some = u8::MAX >> (LANES - hashes.len());
         // SAFETY: lanes that are masked out are not read.
         let hashes = unsafe { _mm512_maskz_loadu_epi64(some, hashes.as_ptr().cast()) };
-        let block = scale(hashes, params.blocks());
+        let block = scale_short(hashes, splat(params.blocks()));
         let in_block = _mm512_mullo_epi64(hashes, splat(params.blocks()));
-        let number = scale(in_block, buckets << TAG_BITS);
-        let sum = scale(_mm512_mullo_epi64(number, splat(SPREAD)), params.region);
-        let first = _mm512_mul_epu32(scale(hashes, params.regions), region);
+        let number = scale_short(in_block, splat(buckets << TAG_BITS));
+        let sum = scale_short(_mm512_mullo_epi64(number, splat(SPREAD)), region);
+        let first = _mm512_mul_epu32(scale_short(hashes, splat(params.regions)), region);
         let within = _mm512_sub_epi64(block, first);
         let is_negative = _mm512_cmplt_epu64_mask(sum, within);
         let second = _mm512_add_epi64(first, _mm512_sub_epi64(sum, within));
@@ -235,22 +236,6 @@ fn any_in_bucket<const TAG_BITS: usize>([one, other]: &mut [Candidates; 2]) -> u
     }
 }
 
-/// Returns ⌊`hash` · `range` / 2⁶⁴⌋ for eight hashes; the range is less than 2³².
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn scale(hashes: __m512i, range: u64) -> __m512i {
-    let range = splat(range);
-    let low = _mm512_mul_epu32(hashes, range);
-    let high = _mm512_mul_epu32(_mm512_srli_epi64::<32>(hashes), range);
-    _mm512_srli_epi64::<32>(_mm512_add_epi64(high, _mm512_srli_epi64::<32>(low)))
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn splat(word: u64) -> __m512i {
-    _mm512_set1_epi64(word.cast_signed())
-}
-
 /// Returns eight words from `first` on.
 ///
 /// # Panics
@@ -258,14 +243,6 @@ fn splat(word: u64) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
 fn eight(words: &[u64], first: usize) -> __m512i {
-    let words = &words[first..first + LANES];
-    // SAFETY: 64 bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-fn words(vector: __m512i) -> [u64; LANES] {
-    // SAFETY: both are 64 bytes of any bits.
-    unsafe { core::mem::transmute(vector) }
+    let words = words[first..].first_chunk();
+    load_words(words.expect("eight words"))
 }
