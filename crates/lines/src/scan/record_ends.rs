@@ -51,6 +51,15 @@ impl RecordEnds {
         }
     }
 
+    /// Returns the position of the first end. `bytes` begins anywhere; of CSV it may begin inside
+    /// quotes, as far as its own quotes show that.
+    pub(crate) fn first_from_anywhere(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Csv(separator) => EndScan::anywhere(separator, bytes).first(bytes),
+            Self::Line(_) | Self::Frame => self.first(bytes),
+        }
+    }
+
     /// Returns a search for the last end in a text that comes in pieces.
     pub(super) fn last(self) -> LastEnd {
         match self {

@@ -17,7 +17,7 @@ use crate::keys::{KeySpec, Spare};
 use crate::progress::Progress;
 use crate::scan::RecordEnds;
 
-/// Bytes that are read beyond a block to complete its last line, at first and at most.
+/// Bytes that are read beyond a block to complete its last line, at first.
 const BEYOND: u64 = 1 << 10;
 /// Maximum length of a sampled line; the rest of a longer one is ignored.
 pub(super) const LONGEST: usize = 1 << 20;
@@ -91,8 +91,8 @@ impl<'a> BlockReader<'a> {
         self.hasher.filter_hash(if made.is_ok() { key } else { line })
     }
 
-    /// Calls `each` with the lines that start in a block of an input, until it breaks. Within a CSV
-    /// file a line is taken for a record.
+    /// Calls `each` with the lines that start in a block of an input, until it breaks. In a block of
+    /// CSV the quotes show where the first record begins; if there are none, it is the next line.
     pub(super) fn read(
         &mut self,
         input: &Input,
@@ -114,31 +114,30 @@ impl<'a> BlockReader<'a> {
         // The byte before tells whether a line starts here.
         let from = if at_start { at } else { at - 1 };
         let limit = (end - from) as usize;
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let kind = RecordEnds::of(input, self.delimiter);
         let last = end.saturating_add(LONGEST as u64).min(whole.end);
-        let (mut beyond, mut filled) = (BEYOND, 0);
-        loop {
-            let to = end.saturating_add(beyond).min(last);
+        let mut to = end.saturating_add(BEYOND).min(last);
+        let read_to = |to: u64, buffer: &mut Vec<u8>| {
+            let filled = buffer.len();
             buffer.resize((to - from) as usize, 0);
-            read_at(file, input.name(), &mut buffer[filled..], from + filled as u64)?;
-            let tail = filled.max(limit - 1);
-            if to == last || memchr::memchr(self.delimiter, &buffer[tail..]).is_some() {
-                break;
-            }
-            (beyond, filled) = (beyond * 8, buffer.len());
-        }
-        let (kind, first) = if at_start {
-            (RecordEnds::of(input, self.delimiter), Some(0))
-        } else {
-            let first = memchr::memchr(self.delimiter, &buffer).map(|end| end + 1);
-            (RecordEnds::Line(self.delimiter), first)
+            read_at(file, input.name(), &mut buffer[filled..], from + filled as u64)
         };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        read_to(to, &mut buffer)?;
+        let after = |end: usize| end + 1;
+        let first = if at_start { Some(0) } else { kind.first_from_anywhere(&buffer).map(after) };
         let mut start = first.unwrap_or(limit);
         let mut ends = std::mem::take(&mut self.ends);
         'lines: while start < limit {
             ends.clear();
             let base = start;
             kind.find(&buffer[base..], SOME, &mut ends);
+            if ends.is_empty() && to < last {
+                to = from.saturating_add(buffer.len() as u64 * 8).min(last);
+                read_to(to, &mut buffer)?;
+                continue;
+            }
             if ends.is_empty() {
                 ends.push(buffer.len() - base);
             }
@@ -171,6 +170,47 @@ fn is_in_memory(file: &File, at: u64) -> bool {
 mod tests {
     use super::*;
     use crate::io::Source;
+    use crate::keys::{Columns, Fields};
+
+    /// Every record is in the block of its first byte, although half of the line ends are in quotes.
+    #[test]
+    fn each_csv_record_is_in_one_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("records");
+        let records: Vec<_> = (0..2000)
+            .map(|row| {
+                let comment = "a line\n".repeat(row % 3) + &"long ".repeat(row % 97);
+                format!("{row},\"{comment}\",\"say \"\"yes\"\"\"")
+            })
+            .collect();
+        let text = records.join("\n") + "\n";
+        std::fs::write(&path, &text).unwrap();
+        let columns = Columns::parse_list("1").unwrap();
+        let columns = Columns { columns, separator: Some(b','), header: false };
+        let keys = Arc::new(KeySpec { fields: Fields::Columns(columns), transforms: vec![] });
+        let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
+        let input = &inputs.into_iter().next().unwrap().with_keys(&keys);
+        let hasher = LineHasher::random().unwrap();
+        let mut reader = BlockReader::new(&hasher, b'\n', &());
+        let open = input.open_sample(&()).unwrap();
+        for size in [1 << 10, 4 << 10, 1 << 20] {
+            let mut found = Vec::new();
+            for start in (0..text.len() as u64).step_by(size as usize) {
+                let each = |line: SampledLine| {
+                    found.push((line.hash, line.bytes));
+                    ControlFlow::Continue(())
+                };
+                reader.read(input, &open, [start, size], each).unwrap();
+            }
+            let hashed = |(row, record): (usize, &String)| {
+                (hasher.filter_hash(row.to_string().as_bytes()), record.len() as u64 + 1)
+            };
+            let expected: Vec<_> = records.iter().enumerate().map(hashed).collect();
+            let differ =
+                expected.iter().zip(&found).position(|(expected, found)| expected != found);
+            assert_eq!((differ, found.len()), (None, expected.len()), "{size}");
+        }
+    }
 
     /// Every line is in the block of its first byte, and is read completely.
     #[test]

@@ -204,9 +204,7 @@ impl<'a> Sampler<'a> {
         let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
         let salt = self.salt ^ scattered(self.bytes ^ self.keys.len() as u64);
         let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
-        // In CSV a line is taken for a record.
-        let framed = RecordEnds::of(input, self.reader.delimiter) == RecordEnds::Frame;
-        let kind = if framed { RecordEnds::Frame } else { RecordEnds::Line(self.reader.delimiter) };
+        let kind = RecordEnds::of(input, self.reader.delimiter);
         let mut ends = Vec::new();
         self.reader.set_input(input);
         let show = |text: &[u8]| {
@@ -224,7 +222,7 @@ impl<'a> Sampler<'a> {
                 start = end + 1;
             }
             carry.drain(..start);
-            if !framed {
+            if kind != RecordEnds::Frame {
                 carry.truncate(LONGEST);
             }
         };
