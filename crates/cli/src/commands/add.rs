@@ -3,10 +3,7 @@
 use petal_lines::atomic_file::resolve_links;
 use petal_lines::{Source, explain_full, fill, recorded_log_id};
 
-use super::{
-    advance, assert_members, build, filter_failure, foreign, refuse_stdin_twice, saturation,
-    settings,
-};
+use super::{advance, assert_members, build, filter_failure, foreign, saturation, settings};
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
@@ -19,7 +16,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let inputs = args.inputs.sources();
     let members = args.assert_members.file.as_ref().map(Source::from_arg);
     let all = [inputs.clone(), members.iter().cloned().collect()].concat();
-    refuse_stdin_twice(&all)?;
+    Source::check_streams(&all)?;
     filter_file::check_memory_limit(settings.memory_limit)?;
     if args.filter.exists() {
         // The lock of anything but a regular file would fail with a less clear message.

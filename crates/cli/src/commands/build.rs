@@ -8,7 +8,7 @@ use petal_lines::{
     FilterSpec, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines, filter_metadata,
 };
 
-use super::{filter_failure, foreign, refuse_stdin_twice, saturation};
+use super::{filter_failure, foreign, saturation};
 use crate::args::{BuildArgs, FieldArgs, FilterTypeArg, ReadArgs};
 use crate::error::{Failure, Outcome, Result};
 use crate::files::line_ends;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     // Settings are checked before any input is read.
     spec.filter_type()?;
     let all = [&inputs[..], &spec.not_in].concat();
-    refuse_stdin_twice(&all)?;
+    Source::check_streams(&all)?;
     let mut output = Output::open(Some(&args.output), &all)?;
     let built = spec.build(&settings, &inputs);
     progress.finish();
@@ -76,7 +76,7 @@ fn build_foreign(
     foreign::check_options(args, format)?;
     let mut all = inputs.to_vec();
     all.extend(args.not_in.as_ref().map(Source::from_arg));
-    refuse_stdin_twice(&all)?;
+    Source::check_streams(&all)?;
     let output = Output::open(Some(&args.output), &all)?;
     let planned = args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR);
     let filter = match &args.not_in {

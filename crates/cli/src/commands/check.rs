@@ -6,10 +6,7 @@ use std::sync::Arc;
 use petal::{AnyFilter, Mapped, Persist as _};
 use petal_lines::{AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, check};
 
-use super::{
-    advance, assert_members, foreign, is_terminal, print, prints_lines, refuse_stdin_twice,
-    settings,
-};
+use super::{advance, assert_members, foreign, is_terminal, print, prints_lines, settings};
 use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
@@ -40,7 +37,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     all.extend(allow_list.clone());
     let members = args.assert_members.file.as_ref().map(Source::from_arg);
     all.extend(members.clone());
-    refuse_stdin_twice(&all)?;
+    Source::check_streams(&all)?;
     // The output is checked before any line is read.
     let mut output =
         (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;

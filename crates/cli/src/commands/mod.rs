@@ -128,17 +128,6 @@ fn settings<'a>(
     settings
 }
 
-/// Returns an error if standard input is named twice.
-fn refuse_stdin_twice(sources: &[Source]) -> Result<()> {
-    if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
-        return Err(Failure::Message(
-            "-: standard input is named twice, but can be read only once; save it to a file first"
-                .to_owned(),
-        ));
-    }
-    Ok(())
-}
-
 /// Adds the name of the filter file to an error of the filter.
 fn filter_failure(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
     |error| match error.is_of_filter() || error.is_full() {

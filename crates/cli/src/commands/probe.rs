@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
 use petal_lines::{LineBuffer, Progress as _, Settings, Source};
 
-use super::{print, prints_lines, refuse_stdin_twice, settings};
+use super::{print, prints_lines, settings};
 use crate::args::{FieldArgs, ProbeArgs};
 use crate::error::{Failure, Outcome, Result, io_text, print_stderr};
 use crate::files::filter_file;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
     let (keys, list) = (args.keys(), args.list());
     let mut inputs = vec![keys.clone()];
     inputs.extend(list.clone());
-    refuse_stdin_twice(&inputs)?;
+    Source::check_streams(&inputs)?;
     let files = files(args, list.as_ref(), &settings)?;
     inputs.extend(files.iter().cloned().map(Source::Path));
     // The output is checked before any key is read.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::common::{self, TestDir, skipped, write_lines};
 
@@ -33,8 +33,24 @@ fn unreadable_inputs_are_errors() {
     failure(&dir, "common missing a", &["missing: cannot read"]);
     failure(&dir, "build -o f missing", &["missing: cannot read"]);
     failure(&dir, "build -o f .", &[".: is a directory"]);
-    failure(&dir, "common - -", &["standard input", "twice"]);
+    failure(&dir, "common - -", &["-: is named twice"]);
+    let same = "is the same stream as";
+    for (args, message) in [
+        ("common -c - /dev/stdin", same),
+        ("symdiff /dev/fd/0 -", same),
+        ("diff /dev/stdin /dev/stdin", "is named twice"),
+        ("dedup a /dev/fd/0 /dev/stdin", same),
+        ("build -n 9 -o f /dev/stdin -", same),
+    ] {
+        let line = dir.run_with(args, b"x\ny\n").failure();
+        assert!(line.contains(message) && line.contains("read only once"), "{args}: {line}");
+    }
     failure(&dir, "dedup a -T missing --strategy partition", &["missing", "-T"]);
+    // Nobody writes to it: reading would wait.
+    assert!(Command::new("mkfifo").arg(dir.files.file("p")).status().unwrap().success());
+    failure(&dir, "dedup p p", &["p: is named twice"]);
+    failure(&dir, "common p ./p", &["./p: is the same stream as p"]);
+    std::fs::remove_file(dir.files.file("p")).unwrap();
     dir.run("build -o f a").ok();
     for args in ["check f missing", "check f .", "add f missing", "check missing a", "info missing"]
     {

@@ -169,7 +169,7 @@ fn invalid_keys_stop_the_command() {
     assert!(dir.run(&format!("{args} longs")).code.is_some_and(|code| code < 2));
     assert!(dir.run(&format!("{args} ints")).failure().contains("keys: line 1: '3000000000'"));
     for (args, message) in [
-        ("probe --column key --files-from - five", "standard input is named twice"),
+        ("probe --column key --files-from - five", "-: is named twice"),
         ("probe --column key --keys missing five", "missing: cannot read"),
         ("probe --column key --keys keys --files-from missing", "missing: cannot read"),
         ("probe --column key --keys keys five -o five", "same file as the input"),

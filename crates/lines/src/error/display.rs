@@ -24,8 +24,11 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::InputChanged { input, change } => {
                 write!(f, "{input}: changed while it was being read: {change}")
             }
-            ErrorKind::StdinTwice => {
-                f.write_str("-: standard input is named twice, but can be read only once")
+            ErrorKind::StreamTwice { first, second } if first == second => {
+                write!(f, "{first}: is named twice, but can be read only once")
+            }
+            ErrorKind::StreamTwice { first, second } => {
+                write!(f, "{second}: is the same stream as {first}, which can be read only once")
             }
             ErrorKind::NotLines { input, format, .. } => {
                 write!(f, "{input}: is {format}, expected lines")
@@ -311,7 +314,7 @@ impl Error {
             ErrorKind::InputChanged { .. } => {
                 vec![other("run again when no other program writes to it")]
             }
-            ErrorKind::StdinTwice => vec![other("save it to a file first")],
+            ErrorKind::StreamTwice { .. } => vec![other("save it to a file first")],
             ErrorKind::NotLines { conversion, .. } => {
                 vec![Advice::Other(conversion.clone()), Enable(Setting::Text)]
             }

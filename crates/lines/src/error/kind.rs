@@ -31,8 +31,13 @@ pub enum ErrorKind {
         /// What changed, as a clause.
         change: &'static str,
     },
-    /// Standard input is named twice.
-    StdinTwice,
+    /// A stream, such as standard input, is named twice.
+    StreamTwice {
+        /// The first name.
+        first: String,
+        /// The second name, which may be the same.
+        second: String,
+    },
     /// An input is in a format that is not lines.
     NotLines {
         /// The input.

@@ -60,8 +60,9 @@ impl Error {
         Self::new(ErrorKind::InputChanged { input: input.to_owned(), change })
     }
 
-    pub(crate) fn stdin_twice() -> Self {
-        Self::new(ErrorKind::StdinTwice)
+    pub(crate) fn stream_twice(first: &str, second: &str) -> Self {
+        let (first, second) = (first.to_owned(), second.to_owned());
+        Self::new(ErrorKind::StreamTwice { first, second })
     }
 
     /// An input in another format; `conversion` is a clause.
@@ -382,7 +383,7 @@ impl Error {
             ErrorKind::ReadInput { .. }
                 | ErrorKind::DirectoryInput { .. }
                 | ErrorKind::InputChanged { .. }
-                | ErrorKind::StdinTwice
+                | ErrorKind::StreamTwice { .. }
                 | ErrorKind::NotLines { .. }
                 | ErrorKind::TableWithoutColumns { .. }
                 | ErrorKind::UnreadableTable { .. }

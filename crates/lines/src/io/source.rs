@@ -4,10 +4,11 @@ use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::remote::ObjectUrl;
+use crate::error::{Error, Result};
 
 /// The source of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,15 +39,45 @@ impl Source {
     /// also an input.
     #[must_use]
     pub fn is(&self, file: &Metadata) -> bool {
-        let own = match self {
-            Self::Path(path) => std::fs::metadata(path),
-            Self::Stdin => {
-                let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-                stdin.and_then(|stdin| stdin.metadata())
+        self.metadata().is_some_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino()))
+    }
+
+    /// Checks that no stream is named twice, under any name: standard input, a FIFO, a pipe or a
+    /// socket. Each reader would get a part of its lines.
+    ///
+    /// # Errors
+    /// If a stream is named twice. The error has both names.
+    pub fn check_streams(sources: &[Self]) -> Result<()> {
+        let mut streams: Vec<(Option<(u64, u64)>, &Self)> = Vec::new();
+        for source in sources {
+            let stream = source
+                .metadata()
+                .filter(|data| data.file_type().is_fifo() || data.file_type().is_socket());
+            let stream = stream.map(|data| (data.dev(), data.ino()));
+            if stream.is_none() && *source != Self::Stdin {
+                continue;
             }
-            Self::Object(_) => return false,
-        };
-        own.is_ok_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino()))
+            let same = |(earlier, name): &&(Option<_>, &Self)| {
+                *name == source || stream.is_some() && stream == *earlier
+            };
+            if let Some((_, name)) = streams.iter().find(same) {
+                return Err(Error::stream_twice(&name.to_string(), &source.to_string()));
+            }
+            streams.push((stream, source));
+        }
+        Ok(())
+    }
+
+    /// Returns the metadata of a file or of standard input, if it is available.
+    fn metadata(&self) -> Option<Metadata> {
+        match self {
+            Self::Path(path) => std::fs::metadata(path).ok(),
+            Self::Stdin => {
+                let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from).ok()?;
+                stdin.metadata().ok()
+            }
+            Self::Object(_) => None,
+        }
     }
 }
 

@@ -20,16 +20,14 @@ use crate::keys::KeySpec;
 const MAX_OPEN: usize = 64;
 
 impl Input {
-    /// Opens and checks inputs. A missing file, a directory, a second standard input and a file
-    /// whose `contents` are not lines are errors. A compressed stream may use `memory` bytes.
+    /// Opens and checks inputs. A missing file, a directory, a stream that is named twice and a
+    /// file whose `contents` are not lines are errors. A compressed stream may use `memory` bytes.
     pub(crate) fn open_all(
         sources: &[Source],
         memory: u64,
         checks: &Arc<ContentChecks>,
     ) -> Result<Vec<Self>> {
-        if sources.iter().filter(|s| **s == Source::Stdin).count() > 1 {
-            return Err(Error::stdin_twice());
-        }
+        Source::check_streams(sources)?;
         let input = |(number, source)| Self::new(source, memory, checks, number < MAX_OPEN);
         sources.iter().enumerate().map(input).collect()
     }
