@@ -90,7 +90,7 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     }
 
     /// Estimates the number of distinct keys from the filter's data; infinite if the filter is
-    /// full.
+    /// full. A [`VectorQuotientFilter`](crate::VectorQuotientFilter) counts every copy of a key.
     ///
     /// After an intersection it is an upper bound: bits that different keys of the two filters
     /// set by chance stay set and count. [`inserted`](Self::inserted) is then the better estimate.

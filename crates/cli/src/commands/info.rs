@@ -101,7 +101,14 @@ impl<'a> FilterInfo<'a> {
             _ => format!("{} at {}", text::keys(planned), text::rate(target)),
         };
         let about = |keys| format!("about {} distinct", text::count(keys));
-        let keys = self.estimated_len.map_or_else(|| "unknown: all bits are set".to_owned(), about);
+        let distinct =
+            self.estimated_len.map_or_else(|| "unknown: all bits are set".to_owned(), about);
+        let inserted = text::count(filter.inserted());
+        let keys = match filter.filter_type() {
+            FilterType::VectorQuotient => format!("{inserted}, copies included"),
+            FilterType::Quotient => format!("{distinct}; {inserted}, copies included"),
+            _ => format!("{distinct}; {inserted} inserts were new"),
+        };
         let left = match self.capacity_left {
             Some(0) => "none at the target rate".to_owned(),
             Some(left) => format!("{} at the target rate", text::keys(left)),
@@ -119,12 +126,11 @@ impl<'a> FilterInfo<'a> {
         let metadata = if self.metadata.is_empty() { "none" } else { self.metadata };
         let size =
             format!("{}, {} in memory", text::size(filter.size_bytes()), text::size(self.memory()));
-        let inserted = text::count(filter.inserted());
         let mut rows = vec![
             ("type", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
             ("size", size),
             ("planned", plan),
-            ("keys", format!("{keys}; {inserted} inserts were new")),
+            ("keys", keys),
             ("left", left),
             ("fill", format!("{} %", text::significant(self.fill_ratio * 100.0))),
             ("est. fpr", text::rate(self.estimated_fpr)),

@@ -48,7 +48,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
             _ if filter.as_dyn().filter_type() != other.as_dyn().filter_type() => {
                 return Err(different_types(path, &filter, &other));
             }
-            _ => filter.union(&other).map_err(Failure::of_file(path))?,
+            _ => filter.merge(&other).map_err(Failure::of_file(path))?,
         }
     }
     let size_now = filter.as_dyn().size_bytes();

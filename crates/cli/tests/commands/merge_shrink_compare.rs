@@ -198,6 +198,28 @@ fn compare_of_sizes_with_small_common_divisor_is_unknown() {
     );
 }
 
+/// Lines that are in both filters stay when those of one filter are removed.
+#[test]
+fn merged_filter_keeps_the_lines_of_each_when_those_of_the_other_are_removed() {
+    let dir = TestDir::new();
+    let lines = |range: std::ops::Range<u32>| range.map(|n| format!("{n}\n")).collect::<String>();
+    dir.write("a", lines(0..2000));
+    dir.write("b", lines(1500..3500));
+    for kind in ["quotient", "vector-quotient", "counting", "counting-classic"] {
+        for name in ["a", "b"] {
+            dir.run(&format!("build -q --type {kind} -n 5000 -p 1e-3 -o {name}.petal {name}")).ok();
+        }
+        dir.run("merge -o both a.petal b.petal").ok();
+        dir.run("remove -q both a").ok();
+        assert_eq!(dir.run("check -c both b").text(), "2000\n", "{kind}");
+    }
+    let text = dir.run("info b.petal").text();
+    assert!(text.contains(" distinct; "), "{text}");
+    dir.run("build -q --type vector-quotient -n 5000 -o vqf a a").ok();
+    let text = dir.run("info vqf").text();
+    assert!(text.contains("4,000, copies included\n"), "{text}");
+}
+
 /// Suggested factors are near the one that was given.
 #[test]
 fn useful_factors_are_suggested() {

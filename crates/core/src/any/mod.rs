@@ -338,6 +338,20 @@ impl AnyFilter {
             (ours, theirs) => ours.check_compatible(theirs),
         }
     }
+
+    /// Adds all keys of `other`, and all copies of them: quotient filters and vector quotient filters
+    /// sum the numbers of copies, as if the keys were added once more, where
+    /// [`union`](Self::union) takes the larger number. For other types it is the same.
+    ///
+    /// # Errors
+    /// As [`union`](Self::union).
+    pub fn merge<T: Store>(&mut self, other: &AnyFilter<T>) -> Result<()> {
+        match (self, other) {
+            (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.merge(theirs),
+            (Self::VectorQuotient(ours), AnyFilter::VectorQuotient(theirs)) => ours.merge(theirs),
+            (ours, theirs) => ours.union(theirs),
+        }
+    }
 }
 
 /// Two filters are equal if they have the same type, layout, hash and bits.

@@ -146,7 +146,7 @@ impl Merge {
             union.storage = Storage::Memory(folded);
             return Ok(());
         }
-        union.union(&other).map_err(|error| with_path(path, error))
+        union.merge(&other).map_err(|error| with_path(path, error))
     }
 
     /// Opens a filter file: read into memory if it will be changed or is compressed, else mapped.

@@ -366,6 +366,20 @@ impl FilterState {
             )),
         }
     }
+
+    /// Adds all keys of another filter with all their copies, as `petal merge` does.
+    pub(crate) fn merge(&mut self, other: &Self) -> PyResult<()> {
+        self.check_same_transforms(other)?;
+        match (&mut self.storage, &other.storage) {
+            (Storage::Memory(ours), Storage::Memory(theirs)) => {
+                ours.merge(theirs).map_err(IntoPyErr::into_py_err)
+            }
+            (Storage::Memory(ours), Storage::Mapped(theirs)) => {
+                ours.merge(theirs).map_err(IntoPyErr::into_py_err)
+            }
+            _ => self.union(other),
+        }
+    }
 }
 
 /// Copies bytes; a refused allocation is a `MemoryLimitError`.
