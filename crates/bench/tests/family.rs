@@ -9,7 +9,7 @@ use petal_bench::figures::write;
 
 const FIXTURE: &str = include_str!("fixtures/invented-family.csv");
 const FILTERS: &str = include_str!("fixtures/invented-filters.csv");
-const MARKERS: [&str; 4] = ["space", "speed", "rivals", "source"];
+const MARKERS: [&str; 5] = ["space", "speed", "rivals", "avx2", "source"];
 const PLOT: &str = "docs/performance/plots/family-space.svg";
 
 fn markers(names: &[&str]) -> String {
@@ -126,6 +126,21 @@ fn both_pages_are_updated_from_the_newest_rows() {
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("petal bloom"));
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     assert_eq!(write(&root, None).unwrap().changed, Vec::<PathBuf>::new());
+}
+
+#[test]
+fn rows_with_avx2_have_a_table_of_their_own() {
+    let root = root("family-avx2");
+    fs::write(root.join("results/machine/2000-01-02.csv"), FILTERS).unwrap();
+    fs::write(root.join("results/machine/1999-01-04-family-avx2.csv"), FIXTURE).unwrap();
+    let report = write(&root, None).unwrap();
+    assert_eq!(report.sources.len(), 3);
+    let page = fs::read_to_string(root.join("docs/performance/filters.md")).unwrap();
+    let (_, avx2) = page.split_once("<!-- figures: avx2 -->").unwrap();
+    let (avx2, _) = avx2.split_once("<!-- /figures -->").unwrap();
+    assert!(avx2.contains("1999-01-04-family-avx2.csv"), "{avx2}");
+    assert!(avx2.contains("| qfilter | petal vector quotient | 10⁶ |"), "{avx2}");
+    assert!(page.contains("2000-01-03-family.csv"), "{page}");
 }
 
 #[test]

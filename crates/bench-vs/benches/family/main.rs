@@ -3,13 +3,15 @@
 //! 64-bit keys, hashed by each filter, on one thread. See `petal_bench::harness` for how it is measured. At 1 % there are
 //! many rounds, for times; at the lower rates a few, for space and the measured rate.
 //!
-//! `--only WORD,...` measures the filters whose names contain one of the words, and prints their rows.
+//! `--only WORD,...` measures the filters whose names contain one of the words, and `--kernel NAME` petal's with another
+//! kernel than the fastest; both print their rows.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use peak_alloc::PeakAlloc;
+use petal::Kernel;
 use petal_bench::args;
 use petal_bench::harness::program::{FilterArgs, save};
 use petal_bench::harness::rows::table;
@@ -25,6 +27,15 @@ struct Args {
     /// Only filters whose names contain one of these words; rows are printed
     #[arg(long, value_name = "WORD", value_delimiter = ',', conflicts_with = "keep")]
     only: Vec<String>,
+    /// The kernel of petal's filters, such as avx2; the default is the fastest of this machine
+    #[arg(long, value_name = "NAME", value_parser = kernel, conflicts_with = "keep")]
+    kernel: Option<Kernel>,
+}
+
+fn kernel(name: &str) -> Result<Kernel, String> {
+    let known = Kernel::from_name(name).filter(|kernel| kernel.is_available());
+    let all = || Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).map(Kernel::name);
+    known.ok_or_else(|| format!("this machine has {}", all().collect::<Vec<_>>().join(", ")))
 }
 
 const SUITE: &str = "family";
@@ -40,13 +51,15 @@ const ALL_RATES_UP_TO: u64 = 10_000_000;
 static MEMORY: PeakAlloc = PeakAlloc;
 
 fn main() -> ExitCode {
-    args::main(|Args { args, only }| {
-        print!("{}", run(&args, &only)?);
+    args::main(|Args { args, only, kernel }| {
+        print!("{}", run(&args, &only, kernel)?);
         Ok(())
     })
 }
 
-fn run(args: &FilterArgs, only: &[String]) -> Result<String, String> {
+fn run(args: &FilterArgs, only: &[String], kernel: Option<Kernel>) -> Result<String, String> {
+    // A filter takes its kernel when it is made.
+    kernel.map(Kernel::force);
     let (mut all, mut tables) = (Vec::new(), String::new());
     for keys in args.numbers(&NUMBERS)? {
         let rates = if keys <= ALL_RATES_UP_TO { &RATES[..] } else { &RATES[..1] };
@@ -63,10 +76,13 @@ fn run(args: &FilterArgs, only: &[String]) -> Result<String, String> {
             all.extend(rows);
         }
     }
-    let command = match only {
-        [] => COMMAND.to_owned(),
-        words => format!("{COMMAND} --only {}", words.join(",")),
-    };
+    let mut command = COMMAND.to_owned();
+    if !only.is_empty() {
+        command += &format!(" --only {}", only.join(","));
+    }
+    if let Some(kernel) = kernel {
+        command += &format!(" --kernel {}", kernel.name());
+    }
     let rows = save(args, ("-family", COMMAND), &command, &all, &|line| eprintln!("{line}"))?;
     Ok(rows + &tables)
 }

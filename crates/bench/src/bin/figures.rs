@@ -15,7 +15,7 @@ use petal_bench::paths::root;
 #[command(name = "cargo x figures", bin_name = "cargo x figures")]
 struct Args {
     /// CSV file, as a path from the root of the repository [default: the newest results/*/DATE.csv,
-    /// DATE-family.csv and DATE-files.csv]
+    /// DATE-family.csv, DATE-family-avx2.csv and DATE-files.csv]
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }

@@ -26,6 +26,8 @@ const FAMILY_PAGE: &str = "docs/performance/filters.md";
 const PLOTS: &str = "docs/performance/plots";
 /// The suite of the rows of the family benchmark, and the suffix of its result files.
 const FAMILY: &str = "family";
+/// The suffix of the result files of the family benchmark with the AVX2 kernels.
+const FAMILY_AVX2: &str = "family-avx2";
 /// The suffix of the result files of `cargo x bench files`.
 const FILES: &str = "files";
 
@@ -44,7 +46,8 @@ pub struct Report {
 type NewFile = (PathBuf, String);
 
 /// Updates the pages and plots below `root` from a CSV file, or from the newest ones in `results/`: that of the filter
-/// benchmarks, and those of the family and the files benchmark if there are any.
+/// benchmarks, and those of the family benchmark (with the fastest kernels and with AVX2) and of the files benchmark if
+/// there are any.
 ///
 /// # Errors
 /// A line about the file that cannot be read, parsed or written, or the missing marker.
@@ -56,7 +59,7 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
             let filters = newest(&folder, "")?;
             let missing = "no results/<machine>/<date>.csv; `cargo x bench` makes one";
             let mut sources = vec![filters.ok_or(missing)?];
-            for suffix in [FAMILY, FILES] {
+            for suffix in [FAMILY, FAMILY_AVX2, FILES] {
                 sources.extend(newest(&folder, &format!("-{suffix}"))?);
             }
             sources
@@ -64,6 +67,7 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
     };
     let mut report = Report { sources, targets: Vec::new(), changed: Vec::new() };
     let mut files: Vec<NewFile> = Vec::new();
+    let (mut family, mut family_avx2) = (None, None);
     for source in &report.sources {
         let text = read(source)?;
         if date(source, &format!("-{FILES}")).is_some() {
@@ -74,13 +78,16 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
         let results = Results::parse(&text).map_err(|e| format!("{}: {e}", source.display()))?;
         let short = shown(root, source);
         let of = |suite: &str| results.rows.iter().any(|row| row.suite == suite);
-        if of(FAMILY) {
-            files.extend(family_files(root, &results, &short)?);
+        if date(source, &format!("-{FAMILY_AVX2}")).is_some() {
+            family_avx2 = Some((results, short));
+        } else if of(FAMILY) {
+            family = Some((results, short));
         } else {
             report.targets = targets::targets(&results);
             files.extend(filter_files(root, &results, &report.targets, &short)?);
         }
     }
+    files.extend(family_files(root, family, family_avx2)?);
     for (file, text) in files {
         let full = root.join(&file);
         if fs::read_to_string(&full).is_ok_and(|old| old == text) {
@@ -124,16 +131,31 @@ fn filter_files(
     Ok([filled(root, PAGE, &bodies)?].into_iter().chain(plots).collect())
 }
 
-/// The page of the family benchmark and its plot.
-fn family_files(root: &Path, results: &Results, source: &str) -> Result<Vec<NewFile>, String> {
-    let bodies = [
-        ("space", family::space(results)),
-        ("speed", family::speed(results)),
-        ("rivals", rival_ratios::table(results)),
-        ("source", tables::source(source, results)),
-    ];
-    let plot = (Path::new(PLOTS).join("family-space.svg"), plots::family(results)?);
-    Ok(vec![filled(root, FAMILY_PAGE, &bodies)?, plot])
+/// The page of the family benchmark and its plot, from its rows with the fastest kernels and with AVX2, each with its
+/// source.
+fn family_files(
+    root: &Path,
+    fastest: Option<(Results, String)>,
+    avx2: Option<(Results, String)>,
+) -> Result<Vec<NewFile>, String> {
+    let (mut bodies, mut plot) = (Vec::new(), None);
+    if let Some((results, source)) = fastest {
+        bodies.extend([
+            ("space", family::space(&results)),
+            ("speed", family::speed(&results)),
+            ("rivals", rival_ratios::table(&results)),
+            ("source", tables::source(&source, &results)),
+        ]);
+        plot = Some((Path::new(PLOTS).join("family-space.svg"), plots::family(&results)?));
+    }
+    if let Some((results, source)) = avx2 {
+        let source = tables::source(&source, &results);
+        bodies.push(("avx2", rival_ratios::table(&results) + "\n" + &source));
+    }
+    if bodies.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok([filled(root, FAMILY_PAGE, &bodies)?].into_iter().chain(plot).collect())
 }
 
 /// A page with new text between its markers.

@@ -12,7 +12,6 @@ use petal::{
 use super::adapters::{BATCH, Batched, BenchFilter, FilterOps, PerKey, StaticBuild};
 use super::family_filter::{FamilyFilter, Grown, QuotientMultiset};
 use super::keys::Keys;
-use super::library::kernels;
 use super::{Case, Form, KeyKind, Operation};
 
 /// Returns the cases of every type, for `keys` keys at a rate.
@@ -111,7 +110,7 @@ fn case(
         bits_per_key: f64::NAN,
         kind: KeyKind::Number,
         form,
-        kernel: kernels().last().copied().or(Some(Kernel::Portable)),
+        kernel: Some(Kernel::current()),
         threads: 1,
         operations,
         fills_at_once: operations == Operation::BUILD_ONCE,
