@@ -90,6 +90,20 @@ impl<const LANES: usize> LaneMasks<LANES> {
     }
 }
 
+impl BlockParams<8> {
+    /// Returns the index of a hash's cache line, which exists. The check does not depend on the hash, so
+    /// that compilers move it out of loops.
+    ///
+    /// # Panics
+    /// If there are fewer lines than blocks.
+    #[inline(always)]
+    pub(super) fn checked_line(&self, lines: &[CacheLine], hash: u64) -> usize {
+        // One comparison: no blocks are too many, too.
+        assert!(self.blocks.wrapping_sub(1) < lines.len() as u64, "fewer lines than blocks");
+        self.first_line(hash)
+    }
+}
+
 impl<const LANES: usize> BlockParams<LANES> {
     /// Cache lines of a block.
     pub(super) const LINES: usize = LANES / 8;

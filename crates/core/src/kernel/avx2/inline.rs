@@ -19,10 +19,10 @@ use super::{BlockParams, BlockProber, CacheLine, MIX_HIGH, MIX_LOW};
 /// Whether callers are compiled for AVX2.
 const STATIC: bool = cfg!(target_feature = "avx2");
 
-/// The offsets of the fields of the lanes.
+/// The shifts to the left that move the field of each lane to the top.
 #[repr(align(64))]
 struct Shifts(#[expect(dead_code, reason = "read by assembly")] [u64; 8]);
-static SHIFTS: Shifts = Shifts([16, 22, 28, 34, 40, 46, 52, 58]);
+static SHIFTS: Shifts = Shifts([42, 36, 30, 24, 18, 12, 6, 0]);
 
 /// The key's fields in a line.
 #[inline(always)]
@@ -37,28 +37,9 @@ fn masks<const LANES: usize>(probes: u32, line: usize, hash: u64) -> *const u64 
     BlockParams::<LANES>::LANE_MASKS.get(probes, start)[8 * line..].as_ptr()
 }
 
-/// Assembly for a line of a key. The given instructions find the fields in `ymm0` and `ymm1`, and a 1
-/// for each lane with a bit of the key in `ymm2` and `ymm3`.
+/// Assembly for a line of a key. The given instructions find the fields in `ymm0` and `ymm1`. The
+/// instructions in the first brackets run before them.
 macro_rules! line_asm {
-    (all; $($rest:tt)*) => {
-        line_asm!(
-            [
-                "vpsrlq ymm2, ymm3, 5",
-                "vmovdqa ymm3, ymm2"
-            ]
-            $($rest)*
-        )
-    };
-    (masked $masks:expr; $($rest:tt)*) => {
-        line_asm!(
-            [
-                "vmovdqa ymm2, ymmword ptr [{masks}]",
-                "vmovdqa ymm3, ymmword ptr [{masks} + 32]"
-            ]
-            $($rest)*,
-            masks = in(reg) $masks
-        )
-    };
     (
         [$($ones:literal),*] $fields:expr, $lines:expr, $at:expr, [$($instruction:literal),*],
         options($($option:ident),*) $(, $name:ident = $class:ident(reg) $value:expr)*
@@ -66,14 +47,12 @@ macro_rules! line_asm {
         asm!(
             "vmovq xmm0, {fields}",
             "vpbroadcastq ymm0, xmm0",
-            // The mask of a field, 63.
-            "vpcmpeqd ymm3, ymm3, ymm3",
-            "vpsrlq ymm3, ymm3, 58",
-            "vpsrlvq ymm1, ymm0, ymmword ptr [{shifts} + 32]",
-            "vpsrlvq ymm0, ymm0, ymmword ptr [{shifts}]",
-            "vpand ymm1, ymm1, ymm3",
-            "vpand ymm0, ymm0, ymm3",
             $($ones,)*
+            "vpsllvq ymm1, ymm0, ymmword ptr [{shifts} + 32]",
+            "vpsllvq ymm0, ymm0, ymmword ptr [{shifts}]",
+            // Two shifts need no mask of the bits of a field.
+            "vpsrlq ymm1, ymm1, 58",
+            "vpsrlq ymm0, ymm0, 58",
             $($instruction,)*
             "vzeroupper",
             fields = in(reg) $fields,
@@ -85,75 +64,123 @@ macro_rules! line_asm {
             out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
             out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
             out("ymm15") _,
-            options($($option),*),
+            options(nostack $(, $option)*),
         )
     };
 }
 
-/// Sets the bits of a key in a line; `clear` is 1 if any was clear, else 0.
-macro_rules! insert_line {
-    ($lanes:ident $($masks:expr)?; $fields:expr, $lines:expr, $at:expr, $clear:ident) => {
+/// [`line_asm`] with the bits of the key in `ymm0` and `ymm1`: a 1, or 0 in a lane without a bit of the
+/// key, is shifted by each field.
+macro_rules! bits_asm {
+    (
+        all; $fields:expr, $lines:expr, $at:expr, [$($instruction:literal),*] $($operands:tt)*
+    ) => {
         line_asm!(
+            ["vpcmpeqd ymm2, ymm2, ymm2", "vpsrlq ymm2, ymm2, 63"]
+            $fields, $lines, $at,
+            ["vpsllvq ymm0, ymm2, ymm0", "vpsllvq ymm1, ymm2, ymm1", $($instruction),*],
+            options(preserves_flags) $($operands)*
+        )
+    };
+    (
+        masked $masks:expr;
+        $fields:expr, $lines:expr, $at:expr, [$($instruction:literal),*] $($operands:tt)*
+    ) => {
+        line_asm!(
+            [
+                "vmovdqa ymm2, ymmword ptr [{masks}]",
+                "vmovdqa ymm3, ymmword ptr [{masks} + 32]"
+            ]
+            $fields, $lines, $at,
+            ["vpsllvq ymm0, ymm2, ymm0", "vpsllvq ymm1, ymm3, ymm1", $($instruction),*],
+            options(preserves_flags), masks = in(reg) $masks $($operands)*
+        )
+    };
+}
+
+/// Sets the bits of a key in a line, and evaluates to whether any was clear.
+macro_rules! insert_line {
+    ($lanes:ident $($masks:expr)?; $fields:expr, $lines:expr, $at:expr) => {{
+        let equal: u32;
+        bits_asm!(
             $lanes $($masks)?; $fields, $lines, $at,
             [
-                "vpsllvq ymm0, ymm2, ymm0",
-                "vpsllvq ymm1, ymm3, ymm1",
                 "vmovdqa ymm2, ymmword ptr [{lines} + {at}]",
                 "vmovdqa ymm3, ymmword ptr [{lines} + {at} + 32]",
-                "vpandn ymm4, ymm2, ymm0",
-                "vpandn ymm5, ymm3, ymm1",
                 "vpor ymm0, ymm2, ymm0",
                 "vpor ymm1, ymm3, ymm1",
                 "vmovdqa ymmword ptr [{lines} + {at}], ymm0",
                 "vmovdqa ymmword ptr [{lines} + {at} + 32], ymm1",
-                "vpor ymm4, ymm4, ymm5",
-                "xor {clear:e}, {clear:e}",
-                "vptest ymm4, ymm4",
-                "setnz {clear:l}"
+                "vpcmpeqq ymm2, ymm0, ymm2",
+                "vpcmpeqq ymm3, ymm1, ymm3",
+                "vpand ymm2, ymm2, ymm3",
+                "vmovmskpd {equal:e}, ymm2"
             ],
-            options(nostack), clear = out(reg) $clear
-        )
-    };
+            equal = out(reg) equal
+        );
+        equal != ALL_SIGNS
+    }};
 }
+
+/// What `vmovmskpd` returns if the signs of all four lanes are set.
+const ALL_SIGNS: u32 = 0b1111;
 
 /// Sets the bits of a key in a line.
 macro_rules! set_line {
     ($lanes:ident $($masks:expr)?; $fields:expr, $lines:expr, $at:expr) => {
-        line_asm!(
+        bits_asm!(
             $lanes $($masks)?; $fields, $lines, $at,
             [
-                "vpsllvq ymm0, ymm2, ymm0",
-                "vpsllvq ymm1, ymm3, ymm1",
                 "vpor ymm0, ymm0, ymmword ptr [{lines} + {at}]",
                 "vpor ymm1, ymm1, ymmword ptr [{lines} + {at} + 32]",
                 "vmovdqa ymmword ptr [{lines} + {at}], ymm0",
                 "vmovdqa ymmword ptr [{lines} + {at} + 32], ymm1"
-            ],
-            options(nostack, preserves_flags)
+            ]
         )
     };
 }
 
-/// Tests the bits of a key in a line; `clear` is 1 if any is clear, else 0.
+/// Tests the bits of a key in a line, and evaluates to whether any is clear.
 macro_rules! test_line {
-    ($lanes:ident $($masks:expr)?; $fields:expr, $lines:expr, $at:expr, $clear:ident) => {
+    // The complement of a field moves the bit to the sign of the lane.
+    (all; $fields:expr, $lines:expr, $at:expr) => {{
+        let set: u32;
         line_asm!(
-            $lanes $($masks)?; $fields, $lines, $at,
+            [] !$fields, $lines, $at,
             [
-                "vmovdqa ymm4, ymmword ptr [{lines} + {at}]",
-                "vmovdqa ymm5, ymmword ptr [{lines} + {at} + 32]",
-                "vpsrlvq ymm0, ymm4, ymm0",
-                "vpsrlvq ymm1, ymm5, ymm1",
-                "vpandn ymm0, ymm0, ymm2",
-                "vpandn ymm1, ymm1, ymm3",
+                "vmovdqa ymm2, ymmword ptr [{lines} + {at}]",
+                "vmovdqa ymm3, ymmword ptr [{lines} + {at} + 32]",
+                "vpsllvq ymm0, ymm2, ymm0",
+                "vpsllvq ymm1, ymm3, ymm1",
+                "vpand ymm0, ymm0, ymm1",
+                "vmovmskpd {set:e}, ymm0"
+            ],
+            options(preserves_flags, readonly), set = out(reg) set
+        );
+        set != ALL_SIGNS
+    }};
+    (masked $masks:expr; $fields:expr, $lines:expr, $at:expr) => {{
+        let clear: u64;
+        line_asm!(
+            [] $fields, $lines, $at,
+            [
+                "vmovdqa ymm2, ymmword ptr [{lines} + {at}]",
+                "vmovdqa ymm3, ymmword ptr [{lines} + {at} + 32]",
+                "vpsrlvq ymm0, ymm2, ymm0",
+                "vpsrlvq ymm1, ymm3, ymm1",
+                "vpandn ymm0, ymm0, ymmword ptr [{masks}]",
+                "vpandn ymm1, ymm1, ymmword ptr [{masks} + 32]",
                 "vpor ymm0, ymm0, ymm1",
                 "xor {clear:e}, {clear:e}",
                 "vptest ymm0, ymm0",
                 "setnz {clear:l}"
             ],
-            options(nostack, readonly), clear = out(reg) $clear
-        )
-    };
+            options(readonly), masks = in(reg) $masks, clear = out(reg) clear
+        );
+        // `setnz` makes it 0 or 1.
+        core::hint::assert_unchecked(clear < 2);
+        clear != 0
+    }};
 }
 
 /// Sets the bits of a hash in its block. Returns whether any of them was clear.
@@ -180,23 +207,20 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
             }
         };
     }
-    let mut clear = 0;
+    let mut clear = false;
     for line in 0..BlockParams::<LANES>::LINES {
-        let clear_here: u64;
         // SAFETY: reads the shifts and the mask of a line; reads and writes a line of the block. The
-        // caller guarantees the block and the instructions. `setnz` makes the result 0 or 1.
-        unsafe {
+        // caller guarantees the block and the instructions.
+        clear |= unsafe {
             if prober.all_lanes() {
-                insert_line!(all; fields(line, hash), lines, (at + line), clear_here);
+                insert_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
-                insert_line!(masked masks; fields(line, hash), lines, (at + line), clear_here);
+                insert_line!(masked masks; fields(line, hash), lines, (at + line))
             }
-            core::hint::assert_unchecked(clear_here < 2);
-        }
-        clear |= clear_here;
+        };
     }
-    clear != 0
+    clear
 }
 
 /// Sets the bits of a hash in its block.
@@ -258,20 +282,17 @@ pub(in super::super) unsafe fn contains<const LANES: usize>(
             }
         };
     }
-    let mut clear = 0;
+    let mut clear = false;
     for line in 0..BlockParams::<LANES>::LINES {
-        let clear_here: u64;
         // SAFETY: as in `insert`, without writes.
-        unsafe {
+        clear |= unsafe {
             if prober.all_lanes() {
-                test_line!(all; fields(line, hash), lines, (at + line), clear_here);
+                test_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
-                test_line!(masked masks; fields(line, hash), lines, (at + line), clear_here);
+                test_line!(masked masks; fields(line, hash), lines, (at + line))
             }
-            core::hint::assert_unchecked(clear_here < 2);
-        }
-        clear |= clear_here;
+        };
     }
-    clear == 0
+    !clear
 }

@@ -29,8 +29,7 @@ impl KernelHandle {
         match self.kernel() {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => {
-                let at = params.first_line(hash);
-                assert!(at < lines.len());
+                let at = params.checked_line(lines, hash);
                 // SAFETY: the machine has the instructions; the line exists and is borrowed
                 // exclusively.
                 Some(unsafe {
@@ -39,8 +38,7 @@ impl KernelHandle {
             }
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => {
-                let at = params.first_line(hash);
-                assert!(at < lines.len());
+                let at = params.checked_line(lines, hash);
                 // SAFETY: as above.
                 Some(unsafe {
                     avx2::inline::insert::<8>(params.probes, lines.as_mut_ptr(), at, hash)
@@ -73,8 +71,7 @@ impl KernelHandle {
         match self.kernel() {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => {
-                let at = params.first_line(hash);
-                assert!(at < lines.len());
+                let at = params.checked_line(lines, hash);
                 // SAFETY: the machine has the instructions; the line exists and is borrowed
                 // exclusively.
                 unsafe {
@@ -84,8 +81,7 @@ impl KernelHandle {
             }
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => {
-                let at = params.first_line(hash);
-                assert!(at < lines.len());
+                let at = params.checked_line(lines, hash);
                 // SAFETY: as above.
                 unsafe { avx2::inline::set::<8>(params.probes, lines.as_mut_ptr(), at, hash) };
                 true
@@ -117,8 +113,7 @@ impl KernelHandle {
         match self.kernel() {
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512 => {
-                let at = params.first_line(hash);
-                assert!(at < lines.len());
+                let at = params.checked_line(lines, hash);
                 // SAFETY: the machine has the instructions; the line exists and is borrowed.
                 Some(unsafe {
                     avx512::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash)
@@ -126,8 +121,7 @@ impl KernelHandle {
             }
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => {
-                let at = params.first_line(hash);
-                assert!(at < lines.len());
+                let at = params.checked_line(lines, hash);
                 // SAFETY: as above.
                 Some(unsafe {
                     avx2::inline::contains::<8>(params.probes, lines.as_ptr(), at, hash)
