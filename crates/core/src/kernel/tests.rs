@@ -285,6 +285,29 @@ fn inlined_code_equals_portable_code() {
     }
 }
 
+/// The inlined code accesses lines without a check of their index.
+#[test]
+fn inlined_code_panics_if_there_are_fewer_lines_than_blocks() {
+    let inlined = [Kernel::Avx512, Kernel::Avx2].map(Kernel::handle);
+    for kernel in inlined.into_iter().flatten() {
+        for (blocks, present) in [(1, 0), (0, 0), (0, 3), (5, 4), (1 << 50, 7)] {
+            for probes in [3, 8] {
+                let params = BlockParams::<8> { blocks, probes };
+                let lines = || vec![CacheLine::ZERO; present];
+                let attempts: [&dyn Fn(); 3] = [
+                    &|| _ = kernel.insert_inline(params, &mut lines(), u64::MAX),
+                    &|| _ = kernel.set_inline(params, &mut lines(), 0),
+                    &|| _ = kernel.contains_inline(params, &lines(), 1 << 63),
+                ];
+                for attempt in attempts {
+                    let attempt = std::panic::AssertUnwindSafe(attempt);
+                    assert!(std::panic::catch_unwind(attempt).is_err(), "{kernel:?} {blocks}");
+                }
+            }
+        }
+    }
+}
+
 /// Returns hashes of blocks from `first` on, in a filter of `blocks` blocks.
 fn hashes_from(first: u64, blocks: u64) -> impl Iterator<Item = u64> {
     let least = (u128::from(first) << 64).div_ceil(blocks.into()) as u64;

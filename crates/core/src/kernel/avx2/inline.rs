@@ -5,8 +5,8 @@
 //! part of the assembly, because callers may use SSE instructions, and so all vector registers are
 //! clobbered.
 //!
-//! Constants are computed where that is possible: a load must wait for an earlier store to an address
-//! with the same last 12 bits, and the addresses of the blocks are random.
+//! Most constants are computed: a load must wait for an earlier store to an address with the same last
+//! 12 bits, and the addresses of the blocks are random.
 //!
 //! In callers that are compiled for AVX2, the code of batches is inlined instead: compilers keep its
 //! constants in registers.
@@ -19,10 +19,11 @@ use super::{BlockParams, BlockProber, CacheLine, MIX_HIGH, MIX_LOW};
 /// Whether callers are compiled for AVX2.
 const STATIC: bool = cfg!(target_feature = "avx2");
 
-/// The shifts to the left that move the field of each lane to the top.
+/// What the assembly reads: the shifts to the left that move the field of each lane to the top, and a 1
+/// for each of four lanes.
 #[repr(align(64))]
-struct Shifts(#[expect(dead_code, reason = "read by assembly")] [u64; 8]);
-static SHIFTS: Shifts = Shifts([42, 36, 30, 24, 18, 12, 6, 0]);
+struct Constants(#[expect(dead_code, reason = "read by assembly")] [u64; 12]);
+static CONSTANTS: Constants = Constants([42, 36, 30, 24, 18, 12, 6, 0, 1, 1, 1, 1]);
 
 /// The key's fields in a line.
 #[inline(always)]
@@ -48,15 +49,15 @@ macro_rules! line_asm {
             "vmovq xmm0, {fields}",
             "vpbroadcastq ymm0, xmm0",
             $($ones,)*
-            "vpsllvq ymm1, ymm0, ymmword ptr [{shifts} + 32]",
-            "vpsllvq ymm0, ymm0, ymmword ptr [{shifts}]",
+            "vpsllvq ymm1, ymm0, ymmword ptr [{constants} + 32]",
+            "vpsllvq ymm0, ymm0, ymmword ptr [{constants}]",
             // Two shifts need no mask of the bits of a field.
             "vpsrlq ymm1, ymm1, 58",
             "vpsrlq ymm0, ymm0, 58",
             $($instruction,)*
             "vzeroupper",
             fields = in(reg) $fields,
-            shifts = in(reg) &SHIFTS,
+            constants = in(reg) &CONSTANTS,
             lines = in(reg) $lines,
             at = in(reg) $at * CacheLine::BYTES,
             $($name = $class(reg) $value,)*
@@ -70,8 +71,19 @@ macro_rules! line_asm {
 }
 
 /// [`line_asm`] with the bits of the key in `ymm0` and `ymm1`: a 1, or 0 in a lane without a bit of the
-/// key, is shifted by each field.
+/// key, is shifted by each field. `loaded` is `all` with one more load and two instructions less, which
+/// is faster where few instructions follow.
 macro_rules! bits_asm {
+    (
+        loaded; $fields:expr, $lines:expr, $at:expr, [$($instruction:literal),*] $($operands:tt)*
+    ) => {
+        line_asm!(
+            ["vmovdqa ymm2, ymmword ptr [{constants} + 64]"]
+            $fields, $lines, $at,
+            ["vpsllvq ymm0, ymm2, ymm0", "vpsllvq ymm1, ymm2, ymm1", $($instruction),*],
+            options(preserves_flags) $($operands)*
+        )
+    };
     (
         all; $fields:expr, $lines:expr, $at:expr, [$($instruction:literal),*] $($operands:tt)*
     ) => {
@@ -209,7 +221,7 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
     }
     let mut clear = false;
     for line in 0..BlockParams::<LANES>::LINES {
-        // SAFETY: reads the shifts and the mask of a line; reads and writes a line of the block. The
+        // SAFETY: reads constants and the mask of a line; reads and writes a line of the block. The
         // caller guarantees the block and the instructions.
         clear |= unsafe {
             if prober.all_lanes() {
@@ -250,7 +262,7 @@ pub(in super::super) unsafe fn set<const LANES: usize>(
         // SAFETY: as in `insert`.
         unsafe {
             if prober.all_lanes() {
-                set_line!(all; fields(line, hash), lines, (at + line));
+                set_line!(loaded; fields(line, hash), lines, (at + line));
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
                 set_line!(masked masks; fields(line, hash), lines, (at + line));
