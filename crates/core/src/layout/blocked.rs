@@ -5,8 +5,8 @@ use crate::no_std::*;
 use core::ops::RangeInclusive;
 
 use super::search::{
-    LINE_BYTES, MAX_LINES, check_memory, check_target, compared_with, largest_fitting,
-    max_capacity, round_up, smallest_fitting, smallest_for_fpr,
+    LINE_BYTES, MAX_LINES, ROUNDED_FROM, check_memory, check_target, compared_with,
+    largest_fitting, max_capacity, round_up, smallest_fitting, smallest_for_fpr,
 };
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
@@ -171,11 +171,27 @@ impl BlockedLayout {
         // At a higher rate nearly all keys are false positives, and the count hardly grows.
         let fpr = fpr.min(0.5);
         let layout = Self::for_fpr(capacity, fpr)?;
+        if capacity == 0 || layout.keeps_one_more(capacity, fpr) {
+            return Ok(layout);
+        }
         // The count of all keys is then within a few thousandths of a key.
         let tolerance = 1e-3 / capacity.max(1) as f64;
         let inserted =
             math::expected_insertions(capacity, |keys| layout.fpr_within(keys, tolerance));
         Self::for_fpr(inserted.ceil() as u64, fpr)
+    }
+
+    /// Whether the smallest layout for `capacity` keys at `fpr` is also that for all keys that were
+    /// inserted by the time `capacity` were counted; false if that takes more than two rates to decide.
+    ///
+    /// Less than one key is a false positive if (n + 1) · ε(n + 1) < 1: their number is the integral of ε
+    /// up to at most n + 1 keys. Sizes that are rounded up are left out.
+    fn keeps_one_more(&self, capacity: u64, fpr: f64) -> bool {
+        let ((.., fpr), keys) = (best_for(fpr), capacity + 1);
+        let rate = math::approximate_blocked_fpr(keys, self.blocks, self.lanes, self.probes);
+        self.blocks < ROUNDED_FROM
+            && keys as f64 * (rate.fpr + rate.error) < 0.9
+            && compared_with(fpr, math::hash_floor(keys), Some(rate), || self.fpr(keys)) <= fpr
     }
 
     /// Returns the rate with an error of at most `tolerance`, in less time than [`Self::fpr`] if the

@@ -38,6 +38,9 @@ pub(super) fn check_memory(bytes: u64) -> Result<u64> {
 /// Highly composite numbers, each of which divides the next.
 pub(super) const ROUND_UNITS: [u64; 6] = [12, 60, 360, 5040, 55_440, 720_720];
 
+/// The smallest size that [`round_up`] may change.
+pub(super) const ROUNDED_FROM: u64 = 1000 * ROUND_UNITS[0];
+
 /// Rounds a size up to a multiple of the largest unit that is at most a thousandth of it, so that
 /// it has many divisors.
 pub(super) fn round_up(size: u64, max: u64) -> u64 {
@@ -75,8 +78,9 @@ pub(super) fn compared_with(
     let is_far = |rate: f64, error: f64| (rate - fpr).abs() > error + 1e-10 + 1e-9 * fpr;
     approximation
         .map(|found| (math::probability_of_either(found.fpr, floor), found.error))
-        .filter(|&(rate, error)| rate > 0.0 && is_far(rate, error))
-        .map_or_else(exact, |(rate, _)| rate)
+        .filter(|&(rate, error)| is_far(rate, error))
+        // A rate that is less than the error can be negative. The error is then less than `fpr`, too.
+        .map_or_else(exact, |(rate, error)| if rate > 0.0 { rate } else { error })
 }
 
 /// Returns the smallest number up to `max` for which `fpr_of` is at most `fpr`, if `fpr_of` is

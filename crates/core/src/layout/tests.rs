@@ -134,6 +134,19 @@ fn a_lower_rate_needs_no_less_space() {
     }
 }
 
+/// The sums that decide in the search are least accurate for the smallest filters.
+#[test]
+fn short_search_equals_exhaustive_search_for_tiny_classic_filters() {
+    for keys in 1..=16 {
+        for step in 0..220 {
+            let rate = 0.9 * 0.92f64.powi(step);
+            let found = ClassicLayout::for_fpr(keys, rate).unwrap();
+            let fits = |bits| ClassicLayout { bits, ..found }.fpr(keys) <= rate;
+            assert_eq!(Some(found.bits), smallest_fitting(MAX_BITS, fits), "{keys} {rate}");
+        }
+    }
+}
+
 /// Compares with a search over all sizes, and of classic filters over all probes.
 #[test]
 fn short_search_equals_exhaustive_search() {
@@ -169,6 +182,14 @@ fn for_fpr_needs_few_evaluations() {
         work();
         math::EVALUATIONS.with(core::cell::Cell::get) - before
     };
+    for keys in 1..=10 {
+        for rate in [0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5] {
+            let classic = count(&|| drop(ClassicLayout::for_fpr(keys, rate)));
+            assert!(classic <= 1, "{keys} {rate}: {classic}");
+            let counted = count(&|| drop(BlockedLayout::for_counted_keys(keys, rate.min(1e-3))));
+            assert_eq!(counted, 0, "{keys} {rate}");
+        }
+    }
     for keys in [1, 2, 10, 60, 100, 1000, 30_000, 1_000_000, 10_000_000_000] {
         for rate in [0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-7, 1e-9] {
             let blocked = count(&|| drop(BlockedLayout::for_fpr(keys, rate)));
@@ -382,13 +403,16 @@ fn invalid_and_unattainable_targets_are_errors() {
 
 #[test]
 fn layouts_for_counted_keys_equal_those_by_exact_rates() {
-    for capacity in [0, 1, 2, 9, 60, 100, 333, 1000, 1400, 1500, 5000, 20_000, 30_000] {
-        for fpr in [0.9_f64, 0.1, 0.01, 0.0025, 1e-3, 1e-4, 1e-5, 1e-9] {
-            let first = BlockedLayout::for_fpr(capacity, fpr.min(0.5)).unwrap();
-            let inserted = math::expected_insertions(capacity, |keys| first.fpr(keys));
-            let exact = BlockedLayout::for_fpr(inserted.ceil() as u64, fpr.min(0.5)).unwrap();
-            let found = BlockedLayout::for_counted_keys(capacity, fpr).unwrap();
-            assert_eq!(found, exact, "{capacity} keys at {fpr}");
-        }
+    let few =
+        (0..=50).flat_map(|capacity| (0..70).map(move |at| (capacity, 0.9 * 0.72f64.powi(at))));
+    let capacities = [0, 1, 2, 9, 60, 100, 333, 1000, 1400, 1500, 5000, 20_000, 30_000, 500_000];
+    let rates = [0.9_f64, 0.1, 0.01, 0.0025, 1e-3, 1e-4, 1e-5, 1e-9];
+    let many = capacities.into_iter().flat_map(|capacity| rates.map(|fpr| (capacity, fpr)));
+    for (capacity, fpr) in many.chain(few) {
+        let first = BlockedLayout::for_fpr(capacity, fpr.min(0.5)).unwrap();
+        let inserted = math::expected_insertions(capacity, |keys| first.fpr(keys));
+        let exact = BlockedLayout::for_fpr(inserted.ceil() as u64, fpr.min(0.5)).unwrap();
+        let found = BlockedLayout::for_counted_keys(capacity, fpr).unwrap();
+        assert_eq!(found, exact, "{capacity} keys at {fpr}");
     }
 }

@@ -52,7 +52,8 @@ pub(crate) fn approximate_blocked_fpr(
     lanes: u32,
     probes: u32,
 ) -> Approximate {
-    let base = |change: f64| 1.0 + change / blocks.max(1) as f64;
+    let inverse = 1.0 / blocks.max(1) as f64;
+    let base = |change: f64| 1.0 + change * inverse;
     if probes < lanes {
         let terms = terms(lanes, probes);
         return sum_of_powers(0.0, terms.iter().map(|term| (term.weight, base(term.change))), keys);

@@ -54,15 +54,15 @@ pub fn classic_fpr(keys: u64, bits: u64, probes: u32) -> f64 {
     classic_fpr_second_order(keys, bits, probes)
 }
 
-/// Returns [`classic_fpr`] with an error that matters only near a target; `None` where the function
-/// itself is as fast.
+/// Returns [`classic_fpr`] with an error that matters only near a target; `None` for large filters,
+/// where the function itself is as fast, and for many probes.
 ///
 /// Inclusion and exclusion over the positions of a query that are clear: with A_i the mean number of
 /// sets of i different positions among the k of a query, the rate is Σ (-1)^i · A_i · (1 - i/m)^(kn).
-/// The sum cancels down to 2⁻ᵏ from terms of up to 2ᵏ.
+/// The sum cancels down to 2⁻ᵏ from terms of up to 2ᵏ; with half of the bits set they are (3/2)ᵏ together.
 pub(crate) fn approximate_classic_fpr(keys: u64, bits: u64, probes: u32) -> Option<Approximate> {
     let balls = keys.checked_mul(probes.into())?;
-    if !(MIN_SUM_BITS..=EXACT_BITS).contains(&bits) || balls > 4 * bits || probes > MAX_SUM_PROBES {
+    if !(1..=EXACT_BITS).contains(&bits) || balls > 4 * bits || probes > MAX_SUM_PROBES {
         return None;
     }
     let (m, inverse) = (bits as f64, 1.0 / bits as f64);
@@ -83,9 +83,7 @@ pub(crate) fn approximate_classic_fpr(keys: u64, bits: u64, probes: u32) -> Opti
     Some(sum_of_powers(1.0, terms, balls))
 }
 
-/// The smallest size for which [`approximate_classic_fpr`] is defined.
-const MIN_SUM_BITS: u64 = 64;
-/// The largest number of probes for which its sum has accurate digits.
+/// The largest number of probes for which the sum of [`approximate_classic_fpr`] has accurate digits.
 const MAX_SUM_PROBES: u32 = 24;
 
 /// Returns the rate of a classic filter by the formula of textbooks and of most calculators:
@@ -200,8 +198,8 @@ mod tests {
     #[test]
     fn approximation_is_within_its_error() {
         for probes in [1, 2, 3, 7, 10, 14, 20, 24] {
-            for bits in [64, 100, 585, 777, 1024] {
-                for keys in [1, 5, bits / 20, bits / 10, bits / 5] {
+            for bits in [1, 2, 5, 13, 20, 29, 48, 64, 100, 585, 777, 1024] {
+                for keys in [1, 2, 5, bits / 20, bits / 10, bits / 5] {
                     let Some(approximate) = approximate_classic_fpr(keys, bits, probes) else {
                         assert!(keys * u64::from(probes) > 4 * bits);
                         continue;
@@ -209,7 +207,10 @@ mod tests {
                     let Approximate { fpr, error } = approximate;
                     let exact = classic_fpr(keys, bits, probes);
                     assert!((fpr - exact).abs() < error + 1e-11 * exact, "{probes} {bits} {keys}");
-                    let small = 2f64.powi(probes as i32) * bits as f64 * 4e-14;
+                    // The sum of the terms with half of the bits set.
+                    let half = keys as f64 * f64::from(probes) > 0.7 * bits as f64;
+                    let terms = if half { 1.6f64 } else { 2.0 }.powi(probes as i32);
+                    let small = terms * (bits as f64 + 64.0) * 4e-14;
                     assert!(error < small, "{probes} {bits} {keys}: {error}");
                 }
             }

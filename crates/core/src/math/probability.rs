@@ -30,8 +30,11 @@ pub(crate) struct Approximate {
 /// Terms that [`sum_of_powers`] calculates at once.
 const TERMS: usize = 8;
 
-/// Returns `start` + Σ weight · base^exponent for bases in [1/2, 1] with errors of up to 2⁻⁵⁰; the
-/// stated error is at least twice what they and the rounding can cause.
+/// Returns `start` + Σ weight · base^exponent for bases in [0, 1] with errors of up to 2⁻⁵⁰; the stated
+/// error is at least twice what they and the rounding can cause.
+///
+/// An error δ of a base changes its power by exponent · base^(exponent - 1) · δ, which is far less than
+/// exponent · δ for most bases.
 ///
 /// Cost: two multiplications per term and bit of the exponent, in vectors.
 pub(super) fn sum_of_powers(
@@ -52,7 +55,9 @@ pub(super) fn sum_of_powers(
             let error = 8.0 * size * (exponent as f64 + 1.0) * 2f64.powi(-50);
             return Approximate { fpr: sum, error };
         }
-        let mut left = exponent;
+        let last = if exponent == 0 { [1.0; TERMS] } else { bases };
+        // Powers of one less.
+        let mut left = exponent.saturating_sub(1);
         while left > 0 {
             if left & 1 == 1 {
                 powers.iter_mut().zip(bases).for_each(|(power, base)| *power *= base);
@@ -60,9 +65,9 @@ pub(super) fn sum_of_powers(
             bases.iter_mut().for_each(|base| *base *= *base);
             left >>= 1;
         }
-        for (weight, power) in weights.into_iter().zip(powers) {
-            sum += weight * power;
-            size += weight.abs();
+        for ((weight, power), base) in weights.into_iter().zip(powers).zip(last) {
+            sum += weight * (power * base);
+            size += weight.abs() * power;
         }
     }
 }
