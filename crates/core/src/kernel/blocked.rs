@@ -90,6 +90,7 @@ impl<const LANES: usize> LaneMasks<LANES> {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 impl BlockParams<8> {
     /// Returns the index of a hash's cache line, which exists. The check does not depend on the hash, so
     /// that compilers move it out of loops.
