@@ -2,6 +2,11 @@
 //!
 //! Microseconds for each type, number of keys and rate: of the first construction and the minimum of
 //! the next ones.
+//!
+//! `cargo bench -p petal-filters --bench construct -- fuse 100000 3000000` builds static filters of the
+//! fuse layout instead. Up to 1000 keys: microseconds, the mean of 200 sets. More keys: ns per hash, and
+//! the ratio of a build with duplicates to one of as many distinct hashes, each the median of 9 rounds in
+//! which both are built. The first row has no duplicates, so its ratio shows the noise.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -13,10 +18,18 @@ use std::time::Instant;
 
 use petal::{
     BloomFilter, ClassicBloomFilter, CountingBloomFilter, QuotientFilter, ScalableBloomFilter,
-    WideBloomFilter, WindowedBloomFilter,
+    StaticFilter, WideBloomFilter, WindowedBloomFilter,
 };
+use petal_testkit::rng::Rng;
 
 fn main() {
+    let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
+    if args.next().as_deref() == Some("fuse") {
+        let numbers: Vec<usize> = args.map(|arg| arg.parse().unwrap()).collect();
+        let default = vec![10, 30, 50, 70, 100, 150, 200, 256, 300, 1000, 100_000, 3_000_000];
+        fuse(&if numbers.is_empty() { default } else { numbers });
+        return;
+    }
     type Make = fn(u64, f64);
     let types: [(&str, Make); 7] = [
         ("bloom", |keys, rate| drop(black_box(BloomFilter::with_fpr(keys, rate).unwrap()))),
@@ -54,4 +67,73 @@ fn main() {
             }
         }
     }
+}
+
+/// Times the static filters of the fuse layout at 1 %.
+fn fuse(numbers: &[usize]) {
+    let (small, large): (Vec<usize>, Vec<usize>) = numbers.iter().partition(|&&keys| keys <= 1000);
+    let mut rng = Rng::new(1);
+    let mut random = |keys| -> Vec<u64> { (0..keys).map(|_| rng.next_u64()).collect() };
+    let build = |hashes: Vec<u64>| {
+        let start = Instant::now();
+        let filter = StaticFilter::builder().fpr(0.01).fuse(true).from_mixed_hashes(hashes);
+        let time = start.elapsed().as_secs_f64();
+        drop(black_box(filter.unwrap()));
+        time
+    };
+    println!("keys,build_us");
+    for keys in small {
+        let sets: Vec<Vec<u64>> = (0..200).map(|_| random(keys)).collect();
+        let least = |set: &Vec<u64>| {
+            (0..5).map(|_| build(set.clone())).min_by(f64::total_cmp).unwrap_or_default()
+        };
+        let sum: f64 = sets.iter().map(least).sum();
+        println!("{keys},{:.2}", sum / 200.0 * 1e6);
+    }
+    println!("hashes,duplicates,ns,ratio");
+    for keys in large {
+        let distinct = random(keys);
+        for (name, copies) in [
+            ("none", 0),
+            ("one", 1),
+            ("10", 10),
+            ("1 in 100000", keys / 100_000),
+            ("1 in 1000", keys / 1000),
+            ("1 in 10", keys / 10),
+            ("half", keys / 2),
+        ] {
+            // Random positions, so that copies are anywhere among the other hashes.
+            let mut hashes = distinct.clone();
+            (0..copies).for_each(|at| hashes[keys - 1 - at] = hashes[at]);
+            for (at, word) in random(keys).into_iter().enumerate() {
+                hashes.swap(at, (word % keys as u64) as usize);
+            }
+            print_ratio(keys, name, &distinct, &hashes, build);
+        }
+        let mut hashes = distinct.clone();
+        hashes.iter_mut().step_by(10).for_each(|hash| *hash = 7);
+        print_ratio(keys, "one hash is 1 in 10", &distinct, &hashes, build);
+    }
+}
+
+/// Builds both sets in turn and prints a row.
+fn print_ratio(
+    keys: usize,
+    name: &str,
+    distinct: &[u64],
+    hashes: &[u64],
+    build: impl Fn(Vec<u64>) -> f64,
+) {
+    let rounds = (0..9).map(|_| {
+        let without = build(distinct.to_vec());
+        let with = build(hashes.to_vec());
+        (with, with / without)
+    });
+    let (mut times, mut ratios): (Vec<f64>, Vec<f64>) = rounds.unzip();
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let ns = median(&mut times) * 1e9 / keys as f64;
+    println!("{keys},{name},{ns:.1},{:.3}", median(&mut ratios));
 }
