@@ -232,6 +232,87 @@ fn order_of_keys_and_duplicates_do_not_change_the_filter() {
     assert!(copies == fuse(0.01).from_mixed_hashes(vec![7]).unwrap());
 }
 
+/// Returns the hashes and copies of some of them, in random order.
+fn with_copies(set: &[u64], copies: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let mut rng = Rng::new(31);
+    let mut hashes: Vec<u64> = set.iter().copied().chain(copies).collect();
+    for at in (1..hashes.len()).rev() {
+        hashes.swap(at, rng.below(at + 1));
+    }
+    hashes
+}
+
+/// Returns the shard of a hash in a filter with four shards, by the document.
+fn shard_of(hash: u64) -> usize {
+    let product = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
+    (((product >> 64) as u64 ^ product as u64) >> 62) as usize
+}
+
+/// Duplicates in one shard of four, in each, and so many that there are fewer shards or other dimensions
+/// without them.
+#[test]
+fn duplicates_in_some_shards_do_not_change_the_filter() {
+    let set = hashes(32, 800_000);
+    let one = fuse(0.01).from_mixed_hashes(set.clone()).unwrap();
+    assert!(one.parameters().contains(&("shards", 4)));
+    let of_shard = |shard| set.iter().copied().filter(move |&hash| shard_of(hash) == shard);
+    let first_of_each = (0..4).filter_map(|shard| of_shard(shard).next());
+    let mut cases: Vec<(&str, Vec<u64>)> = (0..4)
+        .map(|shard| ("one duplicate in one shard", of_shard(shard).take(1).collect()))
+        .collect();
+    cases.extend([
+        ("one duplicate in each shard", first_of_each.collect()),
+        ("3000 duplicates in one shard", of_shard(2).take(3000).collect()),
+        ("all keys of one shard twice", of_shard(1).collect()),
+        ("300,000 copies of one key", vec![set[7]; 300_000]),
+        ("one key in a thousand twice", set.iter().copied().step_by(1000).collect()),
+        ("all keys three times", set.repeat(2)),
+    ]);
+    for (name, copies) in cases {
+        for threads in [1, 2] {
+            let threads = NonZeroUsize::new(threads).unwrap();
+            let hashes = with_copies(&set, copies.iter().copied());
+            let filter = fuse(0.01).threads(threads).from_mixed_hashes(hashes).unwrap();
+            assert!(filter == one && filter.len() == set.len() as u64, "{name}");
+        }
+    }
+    assert!(contains_all(&one, &set));
+}
+
+/// One duplicate of a number of keys where one key more or less has other dimensions.
+#[test]
+fn duplicates_at_every_number_of_keys_do_not_change_the_filter() {
+    for keys in (1..600).chain(1000..1030).chain([393_216]) {
+        let set = hashes(keys as u64, keys);
+        let one = fuse(0.01).from_mixed_hashes(set.clone()).unwrap();
+        for copies in [1, keys / 3 + 1] {
+            let hashes = with_copies(&set, set[keys - copies..].iter().copied());
+            assert!(one == fuse(0.01).from_mixed_hashes(hashes).unwrap(), "{keys} {copies}");
+        }
+    }
+}
+
+/// Hashes that cluster after they are mixed, as an attacker would choose them: keys of one group, and a
+/// hash that the filter mixes to 0.
+#[test]
+fn duplicates_among_hashes_that_cluster_are_dropped() {
+    let clustered: Vec<u64> = hashes(33, 4_000_000)
+        .into_iter()
+        .filter(|&hash| {
+            let product = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
+            ((product >> 64) as u64 ^ product as u64) >> 56 == 0x55
+        })
+        .collect();
+    let set: Vec<u64> = clustered.into_iter().chain([0]).collect();
+    let hashes = with_copies(&set, set.iter().copied().step_by(2).chain([0, 0]));
+    let one = fuse(0.01).from_mixed_hashes(set.clone());
+    let twice = fuse(0.01).from_mixed_hashes(hashes);
+    match (one, twice) {
+        (Ok(one), Ok(twice)) => assert!(one == twice && contains_all(&one, &set)),
+        (one, twice) => assert_eq!(one.is_err(), twice.is_err()),
+    }
+}
+
 /// Sizes are whole cache lines, so that some numbers of keys in between take more.
 #[test]
 fn small_filters_take_at_most_half_more_space_per_key() {

@@ -4,25 +4,27 @@
 //! other multipliers, and if these fail, too, all shards become larger.
 //!
 //! Hashes are not sorted, because the filter does not depend on their order. A shard with duplicates
-//! cannot be solved: if an attempt fails, its keys are searched for duplicates, and if there are any,
-//! all hashes are sorted, duplicates dropped, and all shards solved again.
+//! cannot be solved: if its first attempt fails, its duplicates are dropped, and it is solved again. The
+//! other shards are kept, unless there are so few keys left that a filter of them has other dimensions.
+//! Before that, duplicates are dropped from all shards if a sample has any ([`Keys::has_many_duplicates`]),
+//! and from the next shards as long as one in four has had some, because that takes less time than
+//! an attempt that fails.
 //!
 //! Invariants: the filter depends on the set of hashes and the rate, not on their order, duplicates
 //! or threads.
 //!
 //! Memory: twice the hashes, 16 bytes per key, beside the filter; for each thread 8 bytes per slot of a
-//! shard, and 8 per key while it is searched for duplicates: seven megabytes.
-//!
-//! Cost: a duplicate may double the time, because all shards are solved again.
+//! shard, and a table of duplicates ([`DuplicateFinder`]): four megabytes.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::builder::Wanted;
-use super::super::sort::{cut_off, partition, reserve, share_work, sort_groups};
+use super::super::sort::{compact, cut_off, partition, reserve, share_work};
+use super::duplicates::DuplicateFinder;
 use super::peel::{MAX_KEYS, Solver};
 use super::{FuseTable, hash_floor, lines_of};
 use crate::error::{Error, Result};
@@ -50,6 +52,13 @@ const DENSE_MULTIPLIERS: u64 = 32;
 const DENSE_SEGMENTS: [u64; 4] = [3, 4, 5, 2];
 const DENSE_SLOTS: u64 = 127;
 const LINE_BITS: u64 = 8 * CacheLine::BYTES as u64;
+
+/// The number of standard deviations above the mean from which a group has many copies of a hash.
+const SIGMAS_OF_GROUP: usize = 8;
+/// The share of hashes that are searched for duplicates before all shards are solved, and their
+/// largest number.
+const SAMPLED: usize = 64;
+const MAX_SAMPLE: usize = 4096;
 
 /// The number of standard deviations by which a plan allows the largest shard to exceed the mean.
 const SIGMAS: u64 = 6;
@@ -105,22 +114,24 @@ pub(in super::super) fn build(
     let shards = shards_of(hashes.len() as u64) as usize;
     // A whole number of groups for each shard.
     let parts = (MAX_GROUPS / shards.max(1)).min(hashes.len() / (GROUP * shards).max(1)).max(1);
-    let lengths = partition(hashes, spare, (shards * parts).max(1), fuse_hash, wanted.threads);
-    let ends = lengths.chunks(parts).scan(0, |end, lengths| {
-        *end += lengths.iter().sum::<usize>();
-        Some(*end)
-    });
-    let all = Keys { hashes: spare, ends: ends.take(shards).collect(), distinct: false };
-    // If the shards are solved there are no duplicates, so there is no need to sort. An error is not
-    // returned yet: without duplicates, memory or the rate may suffice.
-    if let Ok(Some(table)) = all.solve(wanted) {
-        return Ok((table, all.hashes.len() as u64));
+    let groups = partition(hashes, spare, (shards * parts).max(1), fuse_hash, wanted.threads);
+    let lengths: Vec<usize> =
+        groups.chunks(parts).take(shards).map(|group| group.iter().sum()).collect();
+    let mut keys = Keys { hashes: spare, left: lengths.clone(), lengths, parts, distinct: false };
+    if keys.has_many_duplicates(&groups)? {
+        keys.drop_duplicates(wanted.threads)?;
     }
-    let left = sort_groups(spare, hashes, &lengths, wanted.threads)?;
-    let hashes = &hashes[..left];
-    let distinct = Keys { hashes, ends: shard_ends(hashes)?, distinct: true };
-    match distinct.solve(wanted)? {
-        Some(table) => Ok((table, left as u64)),
+    let distinct = keys.distinct;
+    let mut solved = keys.solve(wanted);
+    // An error is not returned yet: without duplicates, memory or the rate may suffice.
+    if !distinct && !matches!(solved, Ok(Some(_))) {
+        if !keys.distinct {
+            keys.drop_duplicates(wanted.threads)?;
+        }
+        solved = keys.solve(wanted);
+    }
+    match solved? {
+        Some(table) => Ok((table, keys.count())),
         None => {
             Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter"))
         }
@@ -129,31 +140,103 @@ pub(in super::super) fn build(
 
 /// The hashes of all keys, shard by shard.
 struct Keys<'a> {
-    hashes: &'a [u64],
-    /// The end of each shard.
-    ends: Vec<usize>,
+    hashes: &'a mut [u64],
+    /// The number of hashes of each shard with those that were dropped, which are at its end.
+    lengths: Vec<usize>,
+    /// The number of hashes that were not dropped.
+    left: Vec<usize>,
+    /// Groups of a shard.
+    parts: usize,
     /// Whether there are no duplicates.
     distinct: bool,
 }
 
+/// The sizes of all shards of a filter.
+#[derive(Clone, Copy)]
+struct ShardSizes {
+    shards: u64,
+    /// The number of keys of the largest shard.
+    most: u64,
+    slots: SlotPlan,
+}
+
+impl ShardSizes {
+    /// Returns the dimensions of a round.
+    fn round(&self, round: u64) -> Result<FuseParams> {
+        self.slots.params(self.shards, self.most, round)
+    }
+}
+
 impl Keys<'_> {
-    /// Returns a filter; `None` if there is none, or if there are duplicates.
-    fn solve(&self, wanted: &Wanted) -> Result<Option<FuseTable<Owned>>> {
-        let slots = &SlotPlan::new(wanted.rate, self.hashes.len() as u64)?;
-        let begins = [0].iter().chain(&self.ends);
-        let most = self.ends.iter().zip(begins).map(|(end, begin)| end - begin).max().unwrap_or(0);
-        let (shards, most) = (self.ends.len() as u64, most as u64);
+    /// Returns the number of hashes that were not dropped.
+    fn count(&self) -> u64 {
+        self.left.iter().sum::<usize>() as u64
+    }
+
+    fn sizes(&self, rate: f64) -> Result<ShardSizes> {
+        let (keys, most) = (self.count(), self.left.iter().max().copied().unwrap_or(0));
+        let slots = SlotPlan::new(rate, keys)?;
+        Ok(ShardSizes { shards: shards_of(keys), most: most as u64, slots })
+    }
+
+    /// Returns true if it pays to drop duplicates before all shards are solved: there are few
+    /// keys, a group is so large that one hash has many copies, or a sample has duplicates.
+    fn has_many_duplicates(&self, groups: &[usize]) -> Result<bool> {
+        let keys = self.hashes.len();
+        if keys as u64 <= DENSE_UP_TO {
+            return Ok(true);
+        }
+        let mean = keys / groups.len();
+        let most = mean + SIGMAS_OF_GROUP * mean.isqrt();
+        if groups.len() > 1 && groups.iter().any(|&length| length > most) {
+            return Ok(true);
+        }
+        // The sample has all copies of its hashes: it is a range of them, which begins with 0.
+        let size = (keys / SAMPLED).min(MAX_SAMPLE) as u64;
+        let end = u64::MAX / keys as u64 * size;
+        let mut sample = Vec::new();
+        reserve(&mut sample, groups[0])?;
+        sample.extend(self.hashes[..groups[0]].iter().copied().filter(|&g| g < end));
+        let all = sample.len();
+        let ranges = u64::MAX / end.max(1);
+        Ok(DuplicateFinder::default().drop_duplicates(&mut sample, ranges, 1)? < all)
+    }
+
+    /// Drops the duplicates of all shards.
+    fn drop_duplicates(&mut self, threads: NonZeroUsize) -> Result<()> {
+        let (shards, parts) = (self.lengths.len() as u64, self.parts);
+        let mut rest = &mut *self.hashes;
+        let work = self.lengths.iter().zip(&mut self.left);
+        let work = work.map(|(&length, left)| (cut_off(&mut rest, length), left));
+        share_work(work, threads, DuplicateFinder::default, |finder, (keys, left)| {
+            *left = finder.drop_duplicates(&mut keys[..*left], shards * parts as u64, parts)?;
+            Ok(())
+        })?;
+        compact(self.hashes, self.lengths.iter().copied().zip(self.left.iter().copied()));
+        // Fewer keys may have fewer shards, each of which has the keys of several.
+        let merged = (shards / shards_of(self.count()).max(1)).max(1);
+        self.lengths = self.left.chunks(merged as usize).map(|left| left.iter().sum()).collect();
+        self.left.clone_from(&self.lengths);
+        self.distinct = true;
+        Ok(())
+    }
+
+    /// Returns a filter; `None` if there is none, or if there were so many duplicates that the
+    /// dimensions are not those of a filter of the keys that are left.
+    fn solve(&mut self, wanted: &Wanted) -> Result<Option<FuseTable<Owned>>> {
+        let sizes = self.sizes(wanted.rate)?;
+        let most = sizes.most;
         if most > MAX_KEYS {
             return Ok(None);
         }
         let round = |round| {
             let attempts = round * MULTIPLIERS..(round + 1) * MULTIPLIERS;
-            slots.params(shards, most, round).map(|params| (params, attempts))
+            sizes.round(round).map(|params| (params, attempts))
         };
         // Few keys: with fewer cache lines than in the first round, then with as many.
         let lines = if (1..=DENSE_UP_TO).contains(&most) { lines_of(&round(0)?.0) } else { 0 };
         let dense = |lines| {
-            let params = move |log| slots.dense_params(most, lines, log).transpose();
+            let params = move |log| sizes.slots.dense_params(most, lines, log).transpose();
             let found = DENSE_SEGMENTS.into_iter().filter_map(params);
             found.map(|params| params.map(|params| (params, 0..DENSE_MULTIPLIERS)))
         };
@@ -161,22 +244,20 @@ impl Keys<'_> {
         let plans = plans.chain((lines..=lines).flat_map(dense)).chain((1..ROUNDS).map(round));
         for plan in plans {
             let (params, attempts) = plan?;
-            match self.solve_with(&params, attempts, wanted.threads)? {
-                Solved::Yes(data) => return Ok(Some(FuseTable::from_parts(params, data))),
-                Solved::Duplicates => break,
-                Solved::No => (),
+            let before = self.count();
+            let solved = self.solve_with(&params, attempts, wanted.threads)?;
+            if self.count() < before {
+                self.distinct = self.lengths.len() == 1;
+                let sizes = self.sizes(wanted.rate)?;
+                let same = sizes.most > DENSE_UP_TO && sizes.round(0)? == params;
+                return Ok(solved.filter(|_| same).map(|data| FuseTable::from_parts(params, data)));
+            }
+            if let Some(data) = solved {
+                return Ok(Some(FuseTable::from_parts(params, data)));
             }
         }
         Ok(None)
     }
-}
-
-/// Whether all shards are solved.
-enum Solved {
-    Yes(Owned),
-    No,
-    /// There are duplicates.
-    Duplicates,
 }
 
 /// Returns a number of bits that a filter of `keys` distinct keys does not exceed, unless its hashes
@@ -205,25 +286,11 @@ fn shards_of(keys: u64) -> u64 {
     if keys == 0 { 0 } else { keys.div_ceil(SHARD).next_power_of_two() }
 }
 
-/// Returns the end of each shard in sorted hashes.
-fn shard_ends(hashes: &[u64]) -> Result<Vec<usize>> {
-    let shards = shards_of(hashes.len() as u64);
-    // Only the number of shards matters.
-    let params = FuseParams::new(shards, WAYS, 0, 0, 0)?;
-    let mut ends = Vec::new();
-    reserve(&mut ends, shards as usize)?;
-    let mut begin = 0;
-    for shard in 0..shards {
-        begin += hashes[begin..].partition_point(|&g| params.shard(g) <= shard);
-        ends.push(begin);
-    }
-    Ok(ends)
-}
-
 /// The part of the rate that collisions of hashes may add to it.
 const NEGLIGIBLE: f64 = 1e-6;
 
 /// The bits of slots.
+#[derive(Clone, Copy)]
 struct SlotPlan {
     bits: u64,
     /// The share of queries that compare one more bit.
@@ -282,67 +349,74 @@ impl SlotPlan {
 }
 
 impl Keys<'_> {
-    /// Solves all shards.
+    /// Solves all shards, and drops the duplicates of those that cannot be solved with them; `None` if
+    /// a shard is not solved.
     fn solve_with(
-        &self,
+        &mut self,
         params: &FuseParams,
         attempts: Range<u64>,
         threads: NonZeroUsize,
-    ) -> Result<Solved> {
+    ) -> Result<Option<Owned>> {
         let mut data = Owned::zeroed(lines_of(params))?;
         let (slots, multipliers) =
             lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
         let mut unsolved = Vec::new();
-        reserve(&mut unsolved, self.ends.len())?;
-        unsolved.resize(self.ends.len(), true);
-        let (mut slots_left, mut begin) = (slots, 0);
-        let work = (0..).zip(&self.ends).zip(multipliers.iter_mut().zip(&mut unsolved));
-        let work = work.map(|((shard, &end), (multiplier, unsolved))| {
-            let keys = &self.hashes[begin..end];
-            begin = end;
+        reserve(&mut unsolved, self.lengths.len())?;
+        unsolved.resize(self.lengths.len(), true);
+        let (mut slots_left, mut keys_left) = (slots, &mut *self.hashes);
+        let keys = self.lengths.iter().zip(&mut self.left);
+        let work = (0..).zip(keys).zip(multipliers.iter_mut().zip(&mut unsolved));
+        let work = work.map(|((shard, (&length, left)), (multiplier, unsolved))| {
+            let keys = cut_off(&mut keys_left, length);
             // Several shards have segments of at least 64 slots, so each begins with a word.
             let word = |shard: u64| params.bit_of(shard * params.stride()).div_ceil(64);
             let words = cut_off(&mut slots_left, (word(shard + 1) - word(shard)) as usize);
-            (shard, keys, words, multiplier, unsolved)
+            (shard, keys, left, words, multiplier, unsolved)
         });
-        let duplicates = AtomicBool::new(false);
+        // After the first round no unsolved shard has duplicates.
+        let distinct = self.distinct || attempts.start > 0;
+        let (groups, parts) = (params.shards() * self.parts as u64, self.parts);
+        // The number of shards that had duplicates.
+        let with_duplicates = AtomicU64::new(0);
         share_work(
             work,
             threads,
-            Solver::default,
-            |solver, (shard, keys, words, multiplier, unsolved)| {
-                for attempt in attempts.clone() {
-                    if duplicates.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    let tried = MIX_LOW.wrapping_add((2 * attempt).wrapping_mul(MIX_HIGH));
-                    if solver.solve(params, keys, tried)? {
+            <(Solver, DuplicateFinder)>::default,
+            |(solver, finder), (shard, keys, left, words, multiplier, unsolved)| {
+                let mut has_dropped = |keys: &mut [u64], left: &mut usize| -> Result<bool> {
+                    let before = *left;
+                    *left = finder.drop_duplicates(&mut keys[..before], groups, parts)?;
+                    with_duplicates.fetch_add(u64::from(*left < before), Ordering::Relaxed);
+                    Ok(*left < before)
+                };
+                let mut searched = distinct;
+                if !searched && with_duplicates.load(Ordering::Relaxed) * 4 > shard {
+                    has_dropped(keys, left)?;
+                    searched = true;
+                }
+                let mut next = attempts.start;
+                while next < attempts.end {
+                    let tried = MIX_LOW.wrapping_add((2 * next).wrapping_mul(MIX_HIGH));
+                    if solver.solve(params, &keys[..*left], tried)? {
                         solver.write_slots(params, shard, words);
                         *multiplier = tried.to_le();
                         *unsolved = false;
                         break;
                     }
+                    next += 1;
                     // Duplicates have the same slots with any multiplier.
-                    if attempt == 0 && !self.distinct && has_duplicates(keys)? {
-                        duplicates.store(true, Ordering::Relaxed);
+                    if !searched && has_dropped(keys, left)? {
+                        // Without them all keys may have other dimensions.
+                        if params.shards() == 1 {
+                            break;
+                        }
+                        next = attempts.start;
                     }
+                    searched = true;
                 }
                 Ok(())
             },
         )?;
-        Ok(match (duplicates.into_inner(), unsolved.contains(&true)) {
-            (true, _) => Solved::Duplicates,
-            (_, true) => Solved::No,
-            _ => Solved::Yes(data),
-        })
+        Ok((!unsolved.contains(&true)).then_some(data))
     }
-}
-
-/// Returns whether a key occurs twice.
-fn has_duplicates(keys: &[u64]) -> Result<bool> {
-    let mut sorted = Vec::new();
-    reserve(&mut sorted, keys.len())?;
-    sorted.extend_from_slice(keys);
-    sorted.sort_unstable();
-    Ok(sorted.windows(2).any(|pair| pair[0] == pair[1]))
 }

@@ -5,6 +5,7 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 mod build;
+mod duplicates;
 mod file;
 mod peel;
 
