@@ -383,15 +383,10 @@ impl Keys<'_> {
             threads,
             <(Solver, DuplicateFinder)>::default,
             |(solver, finder), (shard, keys, left, words, multiplier, unsolved)| {
-                let mut has_dropped = |keys: &mut [u64], left: &mut usize| -> Result<bool> {
-                    let before = *left;
-                    *left = finder.drop_duplicates(&mut keys[..before], groups, parts)?;
-                    with_duplicates.fetch_add(u64::from(*left < before), Ordering::Relaxed);
-                    Ok(*left < before)
-                };
+                let before = *left;
                 let mut searched = distinct;
                 if !searched && with_duplicates.load(Ordering::Relaxed) * 4 > shard {
-                    has_dropped(keys, left)?;
+                    *left = finder.drop_duplicates(&mut keys[..before], groups, parts)?;
                     searched = true;
                 }
                 let mut next = attempts.start;
@@ -405,15 +400,17 @@ impl Keys<'_> {
                     }
                     next += 1;
                     // Duplicates have the same slots with any multiplier.
-                    if !searched && has_dropped(keys, left)? {
-                        // Without them all keys may have other dimensions.
-                        if params.shards() == 1 {
+                    if !searched {
+                        searched = true;
+                        *left = solver.drop_duplicates(&mut keys[..before])?;
+                        if *left < before && params.shards() == 1 {
+                            // Without them all keys may have other dimensions.
                             break;
                         }
-                        next = attempts.start;
+                        next = if *left < before { attempts.start } else { next };
                     }
-                    searched = true;
                 }
+                with_duplicates.fetch_add(u64::from(*left < before), Ordering::Relaxed);
                 Ok(())
             },
         )?;

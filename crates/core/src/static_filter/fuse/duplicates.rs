@@ -2,10 +2,12 @@
 //!
 //! The keys of a group enter a hash table, and those that are already in it are dropped. The table is
 //! cleared before the next group, so that it stays cached; a key's first cell depends on its highest
-//! bits in the group. Keys that cluster, which only selected ones do, are sorted instead.
+//! bits in the group. A key whose first cell has another key waits until the end of the group, so that
+//! the loop over all keys has no unpredictable branch. Keys that cluster, which only selected ones do,
+//! are sorted instead.
 //!
 //! Cost: one pass over the keys, a tenth of the time of solving the shard. Memory: 16 bytes per key of a
-//! group.
+//! group, and up to 8 per key that waits.
 
 use super::super::sort::{drop_duplicates, reserve};
 use crate::error::Result;
@@ -17,13 +19,15 @@ use crate::no_std::*;
 const CELLS: usize = 2;
 /// Occupied cells that are visited per key before keys are sorted.
 const VISITS: usize = 8;
-/// An empty cell.
+/// An empty cell. Hardly any set has this key, which is in the first group.
 const EMPTY: u64 = 0;
 
 /// The hash table, reused for each shard.
 #[derive(Default)]
 pub(super) struct DuplicateFinder {
     cells: Vec<u64>,
+    /// The keys of a group whose first cell has another key. Longer than their number.
+    waiting: Vec<u64>,
 }
 
 impl DuplicateFinder {
@@ -36,35 +40,85 @@ impl DuplicateFinder {
         ranges: usize,
     ) -> Result<usize> {
         let size = CELLS * keys.len().div_ceil(ranges.max(1));
-        self.cells.clear();
-        reserve(&mut self.cells, size)?;
-        self.cells.resize(size, EMPTY);
-        let cells = &mut self.cells[..];
-        let (mut group, mut has_empty, mut left) = (u64::MAX, false, 0);
-        let mut visits = VISITS * keys.len();
-        for at in 0..keys.len() {
-            let g = keys[at];
-            if scale(g, groups) != group {
-                group = scale(g, groups);
-                cells.fill(EMPTY);
+        let mut table = Table::new(&mut self.cells, size, groups, VISITS * keys.len())?;
+        let (mut left, mut begin) = (0, 0);
+        while begin < keys.len() {
+            let group = scale(keys[begin], groups);
+            let length = keys[begin..].iter().take_while(|&&g| scale(g, groups) == group).count();
+            let missing = length.saturating_sub(self.waiting.len());
+            reserve(&mut self.waiting, missing)?;
+            self.waiting.resize(self.waiting.len() + missing, 0);
+            let (end, mut waits) = (begin + length, 0);
+            if group == 0 && keys[begin..end].contains(&EMPTY) {
+                return Ok(sort(keys, left, begin));
             }
-            // The product is the position in the group.
-            let mut cell = scale(g.wrapping_mul(groups), size as u64) as usize;
-            while cells[cell] != EMPTY && cells[cell] != g {
-                if visits == 0 {
-                    return Ok(sort(keys, left, at));
+            table.cells.fill(EMPTY);
+            for at in begin..end {
+                let g = keys[at];
+                let cell = &mut table.cells[table.first_cell(g)];
+                let found = *cell;
+                // Any of these may be random: no branches.
+                *cell = if found == EMPTY { g } else { found };
+                keys[left] = g;
+                left += usize::from(found == EMPTY);
+                self.waiting[waits] = g;
+                waits += usize::from((found != EMPTY) & (found != g));
+            }
+            for at in 0..waits {
+                let g = self.waiting[at];
+                match table.insert(g) {
+                    Some(true) => {
+                        keys[left] = g;
+                        left += 1;
+                    }
+                    Some(false) => {}
+                    None => {
+                        // Room for all: these keys, or copies of them, were read from before `end`.
+                        let rest = waits - at;
+                        keys[left..left + rest].copy_from_slice(&self.waiting[at..waits]);
+                        return Ok(sort(keys, left + rest, end));
+                    }
                 }
-                visits -= 1;
-                cell = if cell + 1 == size { 0 } else { cell + 1 };
             }
-            let is_new = if g == EMPTY { !has_empty } else { cells[cell] == EMPTY };
-            has_empty |= g == EMPTY;
-            cells[cell] = g;
-            // No branch: whether a key is new is random if there are many duplicates.
-            keys[left] = g;
-            left += usize::from(is_new);
+            begin = end;
         }
         Ok(left)
+    }
+}
+
+/// A hash table of the keys of a group.
+struct Table<'a> {
+    cells: &'a mut [u64],
+    groups: u64,
+    /// Occupied cells that may be visited until keys are sorted instead.
+    visits: usize,
+}
+
+impl<'a> Table<'a> {
+    fn new(cells: &'a mut Vec<u64>, size: usize, groups: u64, visits: usize) -> Result<Self> {
+        cells.clear();
+        reserve(cells, size)?;
+        cells.resize(size, EMPTY);
+        Ok(Self { cells, groups, visits })
+    }
+
+    /// Returns the first cell of a key.
+    #[inline(always)]
+    fn first_cell(&self, g: u64) -> usize {
+        // The product is the position in the group.
+        scale(g.wrapping_mul(self.groups), self.cells.len() as u64) as usize
+    }
+
+    /// Adds a key; returns whether it is new, or `None` if that took too many visits.
+    fn insert(&mut self, g: u64) -> Option<bool> {
+        let mut cell = self.first_cell(g);
+        while self.cells[cell] != EMPTY && self.cells[cell] != g {
+            self.visits = self.visits.checked_sub(1)?;
+            cell = if cell + 1 == self.cells.len() { 0 } else { cell + 1 };
+        }
+        let is_new = self.cells[cell] == EMPTY;
+        self.cells[cell] = g;
+        Some(is_new)
     }
 }
 

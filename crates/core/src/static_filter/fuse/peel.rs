@@ -37,6 +37,11 @@ pub(super) struct Solver {
     /// The slots of peeled keys in their order; behind them slots with a single key. One more than
     /// slots, so that there is always an end to write to.
     order: Vec<u32>,
+    /// The number of peeled keys.
+    peeled: usize,
+    /// For keys that were not peeled: a bit for each key that was, and their values.
+    marks: Vec<u64>,
+    unpeeled: Vec<u64>,
 }
 
 impl Solver {
@@ -54,12 +59,46 @@ impl Solver {
         let missing = (stride + 1).saturating_sub(self.order.len());
         reserve(&mut self.order, missing)?;
         self.order.resize(self.order.len() + missing, 0);
-        if !self.count(params, keys, multiplier) || self.peel(params, keys, multiplier) < keys.len()
-        {
+        self.peeled = 0;
+        if self.count(params, keys, multiplier) {
+            self.peeled = self.peel(params, keys, multiplier);
+        }
+        if self.peeled < keys.len() {
             return Ok(false);
         }
         self.assign(params, keys, multiplier);
         Ok(true)
+    }
+
+    /// Drops the duplicates of the keys of the last attempt, which failed; returns how many are left, at
+    /// the front. Keys with duplicates are not peeled, and hardly any others are not.
+    pub(super) fn drop_duplicates(&mut self, keys: &mut [u64]) -> Result<usize> {
+        let Self { slots, order, peeled, marks, unpeeled } = self;
+        let words = keys.len().div_ceil(64);
+        marks.clear();
+        reserve(marks, words)?;
+        marks.resize(words, 0);
+        for &slot in &order[..*peeled] {
+            let index = slots[slot as usize];
+            marks[index as usize / 64] |= 1 << (index % 64);
+        }
+        unpeeled.clear();
+        reserve(unpeeled, keys.len() - *peeled)?;
+        let mut left = 0;
+        for at in 0..keys.len() {
+            let g = keys[at];
+            if marks[at / 64] >> (at % 64) & 1 != 0 {
+                keys[left] = g;
+                left += 1;
+            } else {
+                unpeeled.push(g);
+            }
+        }
+        unpeeled.sort_unstable();
+        unpeeled.dedup();
+        let end = left + unpeeled.len();
+        keys[left..end].copy_from_slice(unpeeled);
+        Ok(end)
     }
 
     /// Adds all keys to their slots; returns false if a slot has too many.
