@@ -45,12 +45,14 @@ const GROUP: usize = 1 << 13;
 const MAX_GROUPS: usize = 2048;
 
 /// The largest number of keys for which the dimensions with the fewest cache lines are found by
-/// trying, the multipliers and logarithms of segments that are tried, and the slots per 100 keys
-/// below which hardly any set is solved (docs/design/filters.md).
+/// trying, the multipliers and logarithms of segments that are tried, the number of keys from
+/// which the last logarithm is not, and the slots per 100 keys below which hardly any set is solved
+/// (docs/design/filters.md).
 const DENSE_UP_TO: u64 = 256;
 const DENSE_MULTIPLIERS: u64 = 32;
 const DENSE_SEGMENTS: [u64; 4] = [3, 4, 5, 2];
-const DENSE_SLOTS: u64 = 127;
+const DENSE_LAST_BELOW: u64 = 48;
+const DENSE_SLOTS: u64 = 128;
 const LINE_BITS: u64 = 8 * CacheLine::BYTES as u64;
 
 /// The number of standard deviations above the mean from which a group has many copies of a hash.
@@ -59,6 +61,8 @@ const SIGMAS_OF_GROUP: usize = 8;
 /// largest number.
 const SAMPLED: usize = 64;
 const MAX_SAMPLE: usize = 4096;
+/// The least number of hashes of which a sample is searched.
+const SAMPLE_FROM: usize = 4096;
 
 /// The number of standard deviations by which a plan allows the largest shard to exceed the mean.
 const SIGMAS: u64 = 6;
@@ -125,9 +129,7 @@ pub(in super::super) fn build(
     let mut solved = keys.solve(wanted);
     // An error is not returned yet: without duplicates, memory or the rate may suffice.
     if !distinct && !matches!(solved, Ok(Some(_))) {
-        if !keys.distinct {
-            keys.drop_duplicates(wanted.threads)?;
-        }
+        keys.drop_duplicates(wanted.threads)?;
         solved = keys.solve(wanted);
     }
     match solved? {
@@ -179,12 +181,12 @@ impl Keys<'_> {
         Ok(ShardSizes { shards: shards_of(keys), most: most as u64, slots })
     }
 
-    /// Returns true if it pays to drop duplicates before all shards are solved: there are few
-    /// keys, a group is so large that one hash has many copies, or a sample has duplicates.
+    /// Returns true if it pays to drop duplicates before all shards are solved: a group is so large
+    /// that a hash has many copies, or a sample has duplicates.
     fn has_many_duplicates(&self, groups: &[usize]) -> Result<bool> {
         let keys = self.hashes.len();
-        if keys as u64 <= DENSE_UP_TO {
-            return Ok(true);
+        if keys < SAMPLE_FROM {
+            return Ok(false);
         }
         let mean = keys / groups.len();
         let most = mean + SIGMAS_OF_GROUP * mean.isqrt();
@@ -202,16 +204,19 @@ impl Keys<'_> {
         Ok(DuplicateFinder::default().drop_duplicates(&mut sample, ranges, 1)? < all)
     }
 
-    /// Drops the duplicates of all shards.
+    /// Drops the duplicates of all shards, and divides the keys that are left into shards.
     fn drop_duplicates(&mut self, threads: NonZeroUsize) -> Result<()> {
         let (shards, parts) = (self.lengths.len() as u64, self.parts);
-        let mut rest = &mut *self.hashes;
-        let work = self.lengths.iter().zip(&mut self.left);
-        let work = work.map(|(&length, left)| (cut_off(&mut rest, length), left));
-        share_work(work, threads, DuplicateFinder::default, |finder, (keys, left)| {
-            *left = finder.drop_duplicates(&mut keys[..*left], shards * parts as u64, parts)?;
-            Ok(())
-        })?;
+        if !self.distinct {
+            let mut rest = &mut *self.hashes;
+            let work = self.lengths.iter().zip(&mut self.left);
+            let work = work.map(|(&length, left)| (cut_off(&mut rest, length), left));
+            let groups = shards * parts as u64;
+            share_work(work, threads, DuplicateFinder::default, |finder, (keys, left)| {
+                *left = finder.drop_duplicates(&mut keys[..*left], groups, parts)?;
+                Ok(())
+            })?;
+        }
         compact(self.hashes, self.lengths.iter().copied().zip(self.left.iter().copied()));
         // Fewer keys may have fewer shards, each of which has the keys of several.
         let merged = (shards / shards_of(self.count()).max(1)).max(1);
@@ -237,7 +242,8 @@ impl Keys<'_> {
         let lines = if (1..=DENSE_UP_TO).contains(&most) { lines_of(&round(0)?.0) } else { 0 };
         let dense = |lines| {
             let params = move |log| sizes.slots.dense_params(most, lines, log).transpose();
-            let found = DENSE_SEGMENTS.into_iter().filter_map(params);
+            let segments = if most < DENSE_LAST_BELOW { 4 } else { 3 };
+            let found = DENSE_SEGMENTS.into_iter().take(segments).filter_map(params);
             found.map(|params| params.map(|params| (params, 0..DENSE_MULTIPLIERS)))
         };
         let plans = (1..lines).flat_map(dense).chain([round(0)]);
@@ -246,8 +252,9 @@ impl Keys<'_> {
             let (params, attempts) = plan?;
             let before = self.count();
             let solved = self.solve_with(&params, attempts, wanted.threads)?;
+            // Shards that are solved have no duplicates, and those of the others were dropped.
+            self.distinct = true;
             if self.count() < before {
-                self.distinct = self.lengths.len() == 1;
                 let sizes = self.sizes(wanted.rate)?;
                 let same = sizes.most > DENSE_UP_TO && sizes.round(0)? == params;
                 return Ok(solved.filter(|_| same).map(|data| FuseTable::from_parts(params, data)));
@@ -373,8 +380,7 @@ impl Keys<'_> {
             let words = cut_off(&mut slots_left, (word(shard + 1) - word(shard)) as usize);
             (shard, keys, left, words, multiplier, unsolved)
         });
-        // After the first round no unsolved shard has duplicates.
-        let distinct = self.distinct || attempts.start > 0;
+        let distinct = self.distinct;
         let (groups, parts) = (params.shards() * self.parts as u64, self.parts);
         // The number of shards that had duplicates.
         let with_duplicates = AtomicU64::new(0);
