@@ -52,7 +52,8 @@ pub(crate) struct FuseParams {
     pub(in crate::kernel) lanes: KeyLanes,
 }
 
-/// The numbers that give the slots of a key, each with one lane for each slot.
+/// The numbers that give the slots of a key, each with one lane for each slot. Not aligned: queries
+/// take the same time at any address.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]

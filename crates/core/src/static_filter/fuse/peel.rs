@@ -103,10 +103,10 @@ impl Solver {
 
     /// Adds all keys to their slots; returns false if a slot has too many.
     fn count(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) -> bool {
-        let (slots, mut too_many) = (&mut self.slots[..], false);
+        let mut too_many = false;
         for (index, &g) in (0..).zip(keys) {
             for slot in params.slots_in_shard(g, multiplier).slots {
-                let word = &mut slots[slot as usize];
+                let word = &mut self.slots[slot as usize];
                 let more = word.wrapping_add(ONE) ^ index;
                 *word = more;
                 too_many |= more >= TOO_MANY;
@@ -117,33 +117,32 @@ impl Solver {
 
     /// Peels keys; returns their number.
     fn peel(&mut self, params: &FuseParams, keys: &[u64], multiplier: u64) -> usize {
-        let (slots, order) = (&mut self.slots[..], &mut self.order[..]);
         // Slots with a single key wait in `order`, behind those of peeled keys. Each slot waits at
         // most once. There are no unpredictable branches on the number of keys of a slot.
         let (mut peeled, mut next, mut end) = (0, 0, 0);
-        for (slot, word) in (0..).zip(&*slots) {
-            order[end] = slot;
+        for (slot, word) in (0..).zip(&self.slots) {
+            self.order[end] = slot;
             end += usize::from(word >> COUNT == 1);
         }
         while next < end {
-            let slot = order[next];
-            prefetch_key(keys, slots, order.get(next + AHEAD));
+            let slot = self.order[next];
+            prefetch_key(keys, &self.slots, self.order.get(next + AHEAD));
             next += 1;
-            let word = slots[slot as usize];
+            let word = self.slots[slot as usize];
             if word >> COUNT != 1 {
                 continue;
             }
             let index = word ^ ONE;
-            order[peeled] = slot;
+            self.order[peeled] = slot;
             peeled += 1;
             for other in params.slots_in_shard(keys[index as usize], multiplier).slots {
-                let word = &mut slots[other as usize];
+                let word = &mut self.slots[other as usize];
                 let left = word.wrapping_sub(ONE) ^ index;
                 *word = left;
-                order[end] = other as u32;
+                self.order[end] = other as u32;
                 end += usize::from(left >> COUNT == 1);
             }
-            slots[slot as usize] = index;
+            self.slots[slot as usize] = index;
         }
         peeled
     }
