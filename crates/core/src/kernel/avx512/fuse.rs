@@ -169,8 +169,8 @@ fn groups<const PREFETCH: bool>(
     let prepare = |(): &(), hashes: &[u64; GROUP], group: &mut Group| {
         prepare(fuse, params, hashes, group);
         if PREFETCH {
-            // Only the first byte: a slot is in two cache lines once in nine times, and a second
-            // prefetch for each slot takes 14 % to 17 % more time than these misses.
+            // Only the first byte: one slot in nine is in two cache lines, and a second prefetch for
+            // every slot takes more time than these misses.
             for &position in group.positions.as_flattened() {
                 prefetch(fuse.bytes, (position / 8) as usize);
             }
