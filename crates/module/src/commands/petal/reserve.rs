@@ -167,122 +167,159 @@ fn parse(
     strictness: Strictness,
     random: impl FnOnce() -> [u8; 16],
 ) -> Result<FilterSpec, ReplyError> {
-    let [first, second, options @ ..] = args else { return Err(ReplyError::WrongArity) };
-    let (fpr, capacity) = (parse_fpr(Strictness::Strict, first)?, parse_capacity(second)?);
-    let (mut filter_type, mut growth, mut share) = (None, None, None);
-    let (mut nonscaling, mut saturate) = (false, false);
-    let (mut time, mut last, mut generations, mut seed) = (None, false, None, None);
-    let (mut bucket_size, mut iterations) = (None, None);
-    let mut options = options.iter().copied();
-    while let Some(option) = options.next() {
-        let mut value = |missing| options.next().ok_or(ReplyError::Static(missing));
-        if is_option(option, "TYPE") {
-            filter_type = Some(parse_type(value("ERR TYPE needs a value")?)?);
-        } else if is_option(option, "EXPANSION") {
-            growth = Some(parse_expansion(value("ERR no expansion")?)?);
-        } else if is_option(option, "GROWTHSHARE") {
-            let parts = integer(value("ERR GROWTHSHARE needs a value")?);
-            let parts = parts.and_then(|parts| u64::try_from(parts).ok());
-            share = Some(
-                parts
-                    .filter(|parts| (2..=1 << 16).contains(parts))
-                    .ok_or(ReplyError::Static("ERR GROWTHSHARE is a number from 2 to 65536"))?,
-            );
-        } else if is_option(option, "SATURATE") {
-            saturate = true;
-        } else if is_option(option, "NONSCALING") {
-            nonscaling = true;
-        } else if is_option(option, "WINDOW") {
-            time = Some(parse_duration(value("ERR WINDOW needs a value")?).ok_or(
-                ReplyError::Static(
-                    "ERR WINDOW is a time above 0 such as 7d, 12h, 30m, 45s or 1500ms",
-                ),
-            )?);
-        } else if is_option(option, "LAST") {
-            last = true;
-        } else if is_option(option, "GENERATIONS") {
-            let number = integer(value("ERR GENERATIONS needs a value")?);
-            let number = number.and_then(|number| u32::try_from(number).ok());
-            generations = Some(
-                number
-                    .filter(|number| (2..=12).contains(number))
-                    .ok_or(ReplyError::Static("ERR GENERATIONS is a number from 2 to 12"))?,
-            );
-        } else if is_option(option, "BUCKETSIZE") {
-            let size = cf::parse_u16(value("ERR BUCKETSIZE needs a value")?, 1..=255);
-            bucket_size =
-                Some(size.ok_or(ReplyError::Static("ERR BUCKETSIZE is a number from 1 to 255"))?);
-        } else if is_option(option, "MAXITERATIONS") {
-            let number = cf::parse_u16(value("ERR MAXITERATIONS needs a value")?, 1..=u16::MAX);
-            iterations = Some(
-                number
-                    .ok_or(ReplyError::Static("ERR MAXITERATIONS is a number from 1 to 65535"))?,
-            );
-        } else if is_option(option, "SEED") {
-            let digits = value("ERR SEED needs a value")?;
-            seed = Some(parse_seed(digits).ok_or(ReplyError::Static("ERR SEED is 32 hex digits"))?);
-        } else {
-            return Err(ReplyError::Static("ERR unknown argument received"));
-        }
-    }
-    let windowed = time.is_some() || last || generations.is_some();
-    let default_type = if windowed { TypeOption::Window } else { TypeOption::Bloom };
-    let filter_type = filter_type.unwrap_or(default_type);
-    if filter_type != TypeOption::Window && windowed {
-        return Err(ReplyError::Static("ERR WINDOW, LAST and GENERATIONS are for TYPE window"));
-    }
-    if !matches!(filter_type, TypeOption::Bloom | TypeOption::Cuckoo)
-        && (nonscaling || growth.is_some())
-    {
-        return Err(ReplyError::Static(
-            "ERR EXPANSION and NONSCALING are for TYPE bloom or cuckoo",
-        ));
-    }
-    if filter_type != TypeOption::Cuckoo && (bucket_size.is_some() || iterations.is_some()) {
-        return Err(ReplyError::Static("ERR BUCKETSIZE and MAXITERATIONS are for TYPE cuckoo"));
-    }
-    if nonscaling && growth.is_some() {
-        return Err(ReplyError::Static("ERR EXPANSION and NONSCALING exclude each other"));
-    }
-    if share.is_some() && (nonscaling || filter_type != TypeOption::Bloom) {
-        return Err(ReplyError::Static("ERR GROWTHSHARE is for TYPE bloom that grows"));
-    }
-    if saturate && (!nonscaling || filter_type != TypeOption::Bloom) {
-        return Err(ReplyError::Static("ERR SATURATE is for TYPE bloom NONSCALING"));
-    }
-    let default_growth = Some(defaults.bf_expansion).filter(|growth| *growth > 0);
-    let kind = match filter_type {
-        TypeOption::Cuckoo => {
-            let growth = if nonscaling { 0 } else { growth.unwrap_or(defaults.cf_expansion) };
-            let growth = u16::try_from(growth).ok().filter(|growth| *growth <= cf::MAX_EXPANSION);
-            FilterKind::Cuckoo {
-                expansion: growth.ok_or(ReplyError::Static("ERR EXPANSION is at most 32768"))?,
-                bucket_size: bucket_size.unwrap_or(defaults.cf_bucket_size as u16),
-                iterations: iterations.unwrap_or(defaults.cf_max_iterations as u16),
+    let [fpr, capacity, options @ ..] = args else { return Err(ReplyError::WrongArity) };
+    let (fpr, capacity) = (parse_fpr(Strictness::Strict, fpr)?, parse_capacity(capacity)?);
+    let options = Options::parse(options)?;
+    options.check()?;
+    let kind = options.kind(fpr, defaults, strictness)?;
+    Ok(FilterSpec { kind, fpr, capacity, seed: options.seed.unwrap_or_else(random) })
+}
+
+/// The options of the command, as they were given.
+#[derive(Default)]
+struct Options {
+    filter_type: Option<TypeOption>,
+    expansion: Option<u64>,
+    growth_share: Option<u64>,
+    nonscaling: bool,
+    saturate: bool,
+    /// Milliseconds.
+    window: Option<u64>,
+    last: bool,
+    generations: Option<u32>,
+    bucket_size: Option<u16>,
+    iterations: Option<u16>,
+    seed: Option<[u8; 16]>,
+}
+
+impl Options {
+    fn parse(args: &[&[u8]]) -> Result<Self, ReplyError> {
+        let mut options = Self::default();
+        let mut args = args.iter().copied();
+        while let Some(option) = args.next() {
+            let mut value = |missing| args.next().ok_or(ReplyError::Static(missing));
+            if is_option(option, "TYPE") {
+                options.filter_type = Some(parse_type(value("ERR TYPE needs a value")?)?);
+            } else if is_option(option, "EXPANSION") {
+                options.expansion = Some(parse_expansion(value("ERR no expansion")?)?);
+            } else if is_option(option, "GROWTHSHARE") {
+                let share = integer(value("ERR GROWTHSHARE needs a value")?)
+                    .and_then(|parts| u64::try_from(parts).ok())
+                    .filter(|parts| (2..=1 << 16).contains(parts));
+                let bad = "ERR GROWTHSHARE is a number from 2 to 65536";
+                options.growth_share = Some(share.ok_or(ReplyError::Static(bad))?);
+            } else if is_option(option, "SATURATE") {
+                options.saturate = true;
+            } else if is_option(option, "NONSCALING") {
+                options.nonscaling = true;
+            } else if is_option(option, "WINDOW") {
+                let time = parse_duration(value("ERR WINDOW needs a value")?);
+                let bad = "ERR WINDOW is a time above 0 such as 7d, 12h, 30m, 45s or 1500ms";
+                options.window = Some(time.ok_or(ReplyError::Static(bad))?);
+            } else if is_option(option, "LAST") {
+                options.last = true;
+            } else if is_option(option, "GENERATIONS") {
+                let number = integer(value("ERR GENERATIONS needs a value")?)
+                    .and_then(|number| u32::try_from(number).ok())
+                    .filter(|number| (2..=12).contains(number));
+                let bad = "ERR GENERATIONS is a number from 2 to 12";
+                options.generations = Some(number.ok_or(ReplyError::Static(bad))?);
+            } else if is_option(option, "BUCKETSIZE") {
+                let size = cf::parse_u16(value("ERR BUCKETSIZE needs a value")?, 1..=255);
+                let bad = "ERR BUCKETSIZE is a number from 1 to 255";
+                options.bucket_size = Some(size.ok_or(ReplyError::Static(bad))?);
+            } else if is_option(option, "MAXITERATIONS") {
+                let number = cf::parse_u16(value("ERR MAXITERATIONS needs a value")?, 1..=u16::MAX);
+                let bad = "ERR MAXITERATIONS is a number from 1 to 65535";
+                options.iterations = Some(number.ok_or(ReplyError::Static(bad))?);
+            } else if is_option(option, "SEED") {
+                let seed = parse_seed(value("ERR SEED needs a value")?);
+                options.seed = Some(seed.ok_or(ReplyError::Static("ERR SEED is 32 hex digits"))?);
+            } else {
+                return Err(ReplyError::Static("ERR unknown argument received"));
             }
         }
-        TypeOption::Bloom if saturate => FilterKind::Saturating,
-        TypeOption::Bloom if nonscaling => FilterKind::Bloom { growth: None },
-        TypeOption::Bloom => {
-            let growth = growth.or(default_growth).map(|factor| match (share, strictness) {
-                (Some(share), _) => Growth { factor, share },
-                // Masters and logs have the share if the filter has one.
-                (None, Strictness::Lenient) => Growth::by(factor),
-                (None, Strictness::Strict) => Growth::from_capacity(factor, fpr),
-            });
-            FilterKind::Bloom { growth }
-        }
-        TypeOption::Counting => FilterKind::Counting,
-        TypeOption::VectorQuotient => FilterKind::VectorQuotient,
-        TypeOption::Window if time.is_some() == last => {
-            return Err(ReplyError::Static("ERR a window needs either WINDOW with a time or LAST"));
-        }
-        TypeOption::Window => {
-            let generations = generations.unwrap_or(DEFAULT_GENERATIONS);
-            FilterKind::Window { milliseconds: time, generations }
-        }
-    };
-    Ok(FilterSpec { kind, fpr, capacity, seed: seed.unwrap_or_else(random) })
+        Ok(options)
+    }
+
+    fn is_windowed(&self) -> bool {
+        self.window.is_some() || self.last || self.generations.is_some()
+    }
+
+    fn filter_type(&self) -> TypeOption {
+        let default = if self.is_windowed() { TypeOption::Window } else { TypeOption::Bloom };
+        self.filter_type.unwrap_or(default)
+    }
+
+    /// Returns an error if an option is not one of the type, or excludes another.
+    fn check(&self) -> Result<(), ReplyError> {
+        let filter_type = self.filter_type();
+        let (bloom, cuckoo) = (TypeOption::Bloom, TypeOption::Cuckoo);
+        let of_growth = self.nonscaling || self.expansion.is_some();
+        let of_cuckoo = self.bucket_size.is_some() || self.iterations.is_some();
+        let grows = filter_type == bloom && !self.nonscaling;
+        let problem = if self.is_windowed() && filter_type != TypeOption::Window {
+            "ERR WINDOW, LAST and GENERATIONS are for TYPE window"
+        } else if of_growth && ![bloom, cuckoo].contains(&filter_type) {
+            "ERR EXPANSION and NONSCALING are for TYPE bloom or cuckoo"
+        } else if of_cuckoo && filter_type != cuckoo {
+            "ERR BUCKETSIZE and MAXITERATIONS are for TYPE cuckoo"
+        } else if self.nonscaling && self.expansion.is_some() {
+            "ERR EXPANSION and NONSCALING exclude each other"
+        } else if self.growth_share.is_some() && !grows {
+            "ERR GROWTHSHARE is for TYPE bloom that grows"
+        } else if self.saturate && (!self.nonscaling || filter_type != bloom) {
+            "ERR SATURATE is for TYPE bloom NONSCALING"
+        } else if filter_type == TypeOption::Window && self.window.is_some() == self.last {
+            "ERR a window needs either WINDOW with a time or LAST"
+        } else {
+            return Ok(());
+        };
+        Err(ReplyError::Static(problem))
+    }
+
+    /// Returns the kind of a filter with these options, which are valid.
+    fn kind(
+        &self,
+        fpr: f64,
+        defaults: &Settings,
+        strictness: Strictness,
+    ) -> Result<FilterKind, ReplyError> {
+        Ok(match self.filter_type() {
+            TypeOption::Cuckoo => {
+                let growth = match self.nonscaling {
+                    true => 0,
+                    false => self.expansion.unwrap_or(defaults.cf_expansion),
+                };
+                let growth = u16::try_from(growth).ok().filter(|it| *it <= cf::MAX_EXPANSION);
+                FilterKind::Cuckoo {
+                    expansion: growth
+                        .ok_or(ReplyError::Static("ERR EXPANSION is at most 32768"))?,
+                    bucket_size: self.bucket_size.unwrap_or(defaults.cf_bucket_size as u16),
+                    iterations: self.iterations.unwrap_or(defaults.cf_max_iterations as u16),
+                }
+            }
+            TypeOption::Bloom if self.saturate => FilterKind::Saturating,
+            TypeOption::Bloom if self.nonscaling => FilterKind::Bloom { growth: None },
+            TypeOption::Bloom => {
+                let default = Some(defaults.bf_expansion).filter(|factor| *factor > 0);
+                let factor = self.expansion.or(default);
+                let growth = factor.map(|factor| match (self.growth_share, strictness) {
+                    (Some(share), _) => Growth { factor, share },
+                    // Masters and logs have the share if the filter has one.
+                    (None, Strictness::Lenient) => Growth::by(factor),
+                    (None, Strictness::Strict) => Growth::from_capacity(factor, fpr),
+                });
+                FilterKind::Bloom { growth }
+            }
+            TypeOption::Counting => FilterKind::Counting,
+            TypeOption::VectorQuotient => FilterKind::VectorQuotient,
+            TypeOption::Window => FilterKind::Window {
+                milliseconds: self.window,
+                generations: self.generations.unwrap_or(DEFAULT_GENERATIONS),
+            },
+        })
+    }
 }
 
 fn parse_type(arg: &[u8]) -> Result<TypeOption, ReplyError> {
