@@ -315,7 +315,6 @@ fn bounds_hold_when_little_is_spilled_or_nothing_survives() {
         "symdiff frequent ints -m 8M",
         "symdiff ints half -m 8M",
         "symdiff late first -m 64M",
-        "common ints frequent -m 8M",
         "common few other -m 8M",
         "common empty two -m 64M",
     ] {
