@@ -279,3 +279,58 @@ fn estimates_of_full_scans_of_two_files() {
     let (table, checks) = run(60_000, 1, 2, "always", "8M");
     check(&table, &checks);
 }
+
+/// The memory of blocks and of tables is large beside what these jobs spill.
+#[test]
+fn bounds_hold_when_little_is_spilled_or_nothing_survives() {
+    const N: u64 = 300_000;
+    let dir = TestDir::new();
+    let write = |name: &str, lines: Lines<'_>| dir.write(name, text(lines));
+    let numbered = |i: u64| format!("line-{i:09}");
+    write("runs", Box::new((0..2 * N).map(|i| numbered(i / 3))));
+    let late = move |i| if i < 2 * N / 10 * 9 { numbered(i) } else { "hot".to_owned() };
+    write("late", Box::new((0..2 * N).map(late)));
+    let first = move |i| if i < 2 * N / 10 { "hot".to_owned() } else { numbered(i) };
+    write("first", Box::new((0..2 * N).map(first)));
+    write("half", Box::new((0..2 * N).map(|i| (i % N).to_string())));
+    write("ints", Box::new((0..2 * N).map(|i| i.to_string())));
+    write(
+        "frequent",
+        Box::new((0..2 * N).map(move |i| numbered(if i % 2 == 0 { i } else { i % 50 }))),
+    );
+    write("few", Box::new((0..N).map(|i| format!("x{}", i * i % 4999))));
+    write("other", Box::new((0..N).map(|i| format!("y{}", i * i % 4999))));
+    write("empty", Box::new((0..N).map(|_| String::new())));
+    write("two", Box::new((0..N).map(|i| (i % 2).to_string())));
+    let mut checks = Checks::default();
+    for args in [
+        "dedup runs -m 8M",
+        "dedup late -m 8M",
+        "dedup first -m 8M",
+        "dedup -u late -m 8M",
+        "dedup -d half -m 8M",
+        "dedup frequent -m 8M",
+        "dedup ints -m 8M",
+        "diff late first -m 8M",
+        "symdiff frequent ints -m 8M",
+        "symdiff ints half -m 8M",
+        "symdiff late first -m 64M",
+        "common few other -m 8M",
+        "common empty two -m 64M",
+    ] {
+        let plan = dir.run(&format!("plan {args} -j 2 --full-scan=always --json")).ok();
+        let plan: Value = serde_json::from_slice(&plan).unwrap();
+        dir.run(&format!("{args} -j 2 -o out --report report")).ok();
+        let report: Value = serde_json::from_slice(&dir.read("report")).unwrap();
+        for name in ["kept", "passes", "bytes_read", "spilled", "candidates"] {
+            let found = report[name].as_f64().unwrap();
+            checks.check(args, name, &plan[name], &plan[format!("{name}_range")], found);
+        }
+        for input in plan["inputs"].as_array().unwrap() {
+            let [distinct, most] = [&input["distinct"], &input["distinct_range"][1]];
+            let lines = input["lines"].as_u64();
+            assert!(distinct.as_u64() <= lines && most.as_u64() <= lines, "{args}: {input}");
+        }
+    }
+    assert_eq!(checks.violations, [""; 0]);
+}

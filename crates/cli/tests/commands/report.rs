@@ -283,3 +283,25 @@ fn unwritable_report_is_an_error_before_any_work() {
     assert!(line.contains("/dev/full: cannot write: no space left"), "{line}");
     assert_eq!(dir.files.names(), ["a"]);
 }
+
+/// A pass that ends because a table is full counts the lines and bytes before the next one begins.
+#[test]
+fn every_line_is_counted_once_when_a_table_becomes_full() {
+    const LINES: u64 = 400_000;
+    let dir = TestDir::new();
+    let text: String = (0..LINES).map(|i| format!("line-{:09}\n", i.min(LINES / 10 * 9))).collect();
+    dir.write("a", &text);
+    let counts = ["1", "2", "3"].map(|jobs| {
+        dir.run(&format!("dedup a --strategy memory -m 8M -j {jobs} -o out --report report")).ok();
+        let report: serde_json::Value = serde_json::from_slice(&dir.read("report")).unwrap();
+        assert_eq!(report["strategy"], "memory, then partition");
+        let phases = report["phases"].as_array().unwrap();
+        ["comparing", "reading"].map(|what| {
+            let phase = phases.iter().find(|phase| phase["what"] == what).unwrap();
+            [&phase["lines"], &phase["bytes"]].map(|number| number.as_u64().unwrap())
+        })
+    });
+    let [[lines, bytes], [more_lines, more_bytes]] = counts[0];
+    assert_eq!([lines + more_lines, bytes + more_bytes], [LINES, text.len() as u64]);
+    assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
+}

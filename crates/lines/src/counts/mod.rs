@@ -171,14 +171,16 @@ impl Counter<'_> {
         };
         let mut fits = true;
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+            let mut counted = 0;
             for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
                 table.prefetch(fingerprints);
                 for &fingerprint in fingerprints {
                     let Ok((_, count)) = table.entry(fingerprint, 0)? else {
                         fits = false;
-                        return Ok(ControlFlow::Break(()));
+                        return Ok(ControlFlow::Break(counted));
                     };
                     *count += 1;
+                    counted += 1;
                 }
             }
             Ok(ControlFlow::Continue(()))

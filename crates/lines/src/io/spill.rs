@@ -321,6 +321,47 @@ impl<'a> SpillWriter<'a> {
         written + written / block as u64 * LINK as u64
     }
 
+    /// Returns the maximum bytes of records in memory after `bytes` of them were written.
+    pub(crate) fn most_held(bytes: u64, streams: usize, allowance: u64) -> u64 {
+        let block = Self::block(streams, allowance);
+        let full = Self::max_full(streams, block, allowance);
+        bytes.min(full + streams as u64 * block as u64)
+    }
+
+    /// Returns the minimum bytes of records in memory after `bytes` of them were written, of which
+    /// `repeated` may belong to one stream and the others are spread evenly over the streams.
+    pub(crate) fn least_held(bytes: u64, streams: usize, allowance: u64, repeated: u64) -> u64 {
+        let block = Self::block(streams, allowance) as u64;
+        let full = Self::max_full(streams, block as usize, allowance);
+        if bytes + bytes / block * LINK as u64 <= full {
+            return bytes;
+        }
+        // The stream that was filled last is written. Streams that were not written for long are
+        // several times as long as the mean.
+        let each = full / streams.max(1) as u64;
+        full.saturating_sub(repeated.saturating_add(8 * each + 2 * block))
+    }
+
+    /// Returns the maximum bytes of links after written blocks, for `bytes` of records.
+    pub(crate) fn links(bytes: u64, streams: usize, allowance: u64) -> u64 {
+        let block = Self::block(streams, allowance) as u64;
+        // The last block of a stream may be a short one.
+        (bytes / block + (streams as u64).min(bytes)) * LINK as u64
+    }
+
+    /// Returns the maximum memory of the blocks being filled, for `bytes` of records.
+    pub(crate) fn filling(bytes: u64, streams: usize, allowance: u64) -> u64 {
+        let filling = (streams as u64).min(bytes / LINK as u64);
+        filling * (Self::block(streams, allowance) + LINK) as u64
+    }
+
+    /// Returns the maximum memory of all blocks, for `bytes` of records.
+    pub(crate) fn most_memory(bytes: u64, streams: usize, allowance: u64) -> u64 {
+        let block = Self::block(streams, allowance);
+        let full = Self::max_full(streams, block, allowance) + (block + LINK) as u64;
+        (bytes + bytes / 64).min(full) + Self::filling(bytes, streams, allowance)
+    }
+
     /// Returns the maximum number of streams for a memory limit.
     pub(crate) fn max_streams(allowance: u64) -> u64 {
         (allowance / 2 / (MIN_BLOCK as u64 * 4)).max(2)

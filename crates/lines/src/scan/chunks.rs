@@ -52,7 +52,7 @@ impl Chunks<'_> {
     /// Chunks of files that are not `wanted` are skipped.
     ///
     /// `each` gets the lines, the buffers of its worker, and its ticket. It returns `None` if
-    /// reading ended before its turn.
+    /// reading ended before its turn, and `Break` with a position in the input to end reading there.
     pub(crate) fn run<S, W, E>(
         &self,
         what: &'static str,
@@ -64,7 +64,7 @@ impl Chunks<'_> {
     where
         S: Send,
         W: Default,
-        E: Fn(LineChunk<'_>, &mut W, &mut Ticket<'_, S>) -> Result<Option<ControlFlow<()>>> + Sync,
+        E: Fn(LineChunk<'_>, &mut W, &mut Ticket<'_, S>) -> Result<Option<ControlFlow<u64>>> + Sync,
     {
         let bytes = inputs.iter().map(|input| input.length()).sum::<Option<u64>>();
         self.progress.phase(what, bytes);
@@ -155,6 +155,8 @@ struct Chunk {
     /// Positions of `buffer` and of the input in the file or stream.
     offset: u64,
     base: u64,
+    /// Position in the input at which the progress of the chunk begins.
+    begin: u64,
     /// Bytes of progress when the chunk is done.
     advance: u64,
     /// The file, its readable range, and the range of the chunk, until the chunk is read.
@@ -169,7 +171,8 @@ where
     fn work<W: Default>(
         &self,
         each: &(
-             impl Fn(LineChunk<'_>, &mut W, &mut Ticket<'_, S>) -> Result<Option<ControlFlow<()>>> + Sync
+             impl Fn(LineChunk<'_>, &mut W, &mut Ticket<'_, S>) -> Result<Option<ControlFlow<u64>>>
+             + Sync
          ),
     ) {
         let _wake = WakeOnPanic(&self.turns);
@@ -181,15 +184,21 @@ where
                 self.one(&mut chunk, &mut ticket, |text, ticket| each(text, &mut own, ticket));
             match done {
                 Ok(Some(ControlFlow::Continue(()))) => {
-                    self.advance(chunk.advance);
                     // Free the memory of an over-long line before the next turn.
                     chunk.buffer.shrink(3 * self.chunks.budget.chunk);
                     match ticket.turn.or_else(|| self.turns.wait(ticket.number)) {
-                        Some(turn) => self.turns.end(turn),
+                        Some(turn) => {
+                            // Only at its turn: chunks after the end of reading do not count.
+                            self.advance(chunk.advance);
+                            self.turns.end(turn);
+                        }
                         None => return,
                     }
                 }
-                Ok(Some(ControlFlow::Break(()))) => return self.turns.stop(ticket.turn, Ok(())),
+                Ok(Some(ControlFlow::Break(end))) => {
+                    self.advance(end.saturating_sub(chunk.begin));
+                    return self.turns.stop(ticket.turn, Ok(()));
+                }
                 // No more chunks, or reading ended while this worker waited.
                 Ok(None) => return,
                 Err(error) => {
@@ -206,8 +215,8 @@ where
         &'t self,
         chunk: &mut Chunk,
         ticket: &mut Ticket<'t, S>,
-        each: impl FnOnce(LineChunk<'_>, &mut Ticket<'t, S>) -> Result<Option<ControlFlow<()>>>,
-    ) -> Result<Option<ControlFlow<()>>> {
+        each: impl FnOnce(LineChunk<'_>, &mut Ticket<'t, S>) -> Result<Option<ControlFlow<u64>>>,
+    ) -> Result<Option<ControlFlow<u64>>> {
         if !self.claim(chunk, ticket)? || self.fill(chunk, ticket)?.is_none() {
             return Ok(None);
         }
@@ -365,6 +374,7 @@ where
                 break;
             }
         }
+        chunk.begin = *offset;
         *offset += buffer.len as u64;
         chunk.advance = buffer.len as u64;
         Ok(buffer.len > 0)
@@ -379,6 +389,7 @@ where
         let from = if span.start > whole.start { span.start - 1 } else { span.start };
         chunk.offset = from;
         chunk.advance = span.end - span.start;
+        chunk.begin = span.start - chunk.base;
         let buffer = &mut chunk.buffer;
         buffer.clear(from);
         buffer.read(&file, name, from, span.end)?;

@@ -40,8 +40,9 @@ pub(crate) struct PassStats {
 /// What a pass does with a batch on any thread.
 type Map<'a> = dyn Fn(&Batch<'_>, &mut Scratch) + Sync + 'a;
 
-/// What a pass does with a batch in input order.
-type Fold<'a> = dyn FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<()>> + Send + 'a;
+/// What a pass does with a batch in input order. `Break` ends the pass, with the number of lines of the
+/// batch that were processed.
+type Fold<'a> = dyn FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<usize>> + Send + 'a;
 
 /// State shared by all batches.
 struct Folding<'a> {
@@ -78,7 +79,7 @@ impl Pass<'_> {
     ) -> Result<PassStats>
     where
         M: Fn(&Batch<'_>, &mut Scratch) + Sync,
-        F: FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<()>> + Send,
+        F: FnMut(&Batch<'_>, &mut Scratch) -> Result<ControlFlow<usize>> + Send,
     {
         self.run_dyn(what, inputs, &map, &mut fold)
     }
@@ -109,7 +110,7 @@ impl Pass<'_> {
         own: &mut Own,
         ticket: &mut Ticket<'_, Folding<'_>>,
         map: &Map<'_>,
-    ) -> Result<Option<ControlFlow<()>>> {
+    ) -> Result<Option<ControlFlow<u64>>> {
         let most = (self.budget.batch_lines() / self.words.max(1)).max(1);
         let longest = self.budget.longest_line as usize;
         let Own { ends, keys, scratch } = own;
@@ -150,10 +151,13 @@ impl Pass<'_> {
             }
             map(&batch, scratch);
             let Some(folding) = ticket.wait() else { return Ok(None) };
+            if let ControlFlow::Break(lines) = (folding.fold)(&batch, scratch)? {
+                folding.lines += lines as u64;
+                return Ok(Some(ControlFlow::Break(batch.offset(lines))));
+            }
             folding.lines += batch.len() as u64;
-            let flow = (folding.fold)(&batch, scratch)?;
-            if flow == ControlFlow::Break(()) || !batch.more {
-                return Ok(Some(flow));
+            if !batch.more {
+                return Ok(Some(ControlFlow::Continue(())));
             }
             start += end;
         }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::job::ExactJob;
-use super::simulation::PhaseTotals;
+use super::simulation::{Chance, PhaseTotals, false_positives};
 use crate::error::{Error, Result};
 use crate::fingerprint::LineHasher;
 use crate::io::Input;
@@ -179,16 +179,17 @@ impl ExactJob<'_> {
         let counts = self.counts(first, others, &sizes, full_scan)?;
         let speed = speed(&self.hasher);
         let planned = &sizes;
-        let at = |places: [Place; 4]| {
+        let at = |places: [Place; 4], chance| {
             let sizes = planned.with_counts(&counts, places);
-            let totals = self.simulate(planned, &sizes, plan, with_output).out;
+            let totals = self.simulate(planned, &sizes, plan, with_output, chance).out;
             (totals, self.seconds(&sizes, plan, &totals, with_output, speed))
         };
         let value: Place = |interval| interval.value;
-        let estimated = at([value; 4]);
+        let estimated = at([value; 4], Chance::Expected);
         let mut all = vec![estimated];
         for ends in 0..16 {
-            all.push(at([0, 1, 2, 3].map(|axis| ENDS[ends >> axis & 1])));
+            let places = [0, 1, 2, 3].map(|axis| ENDS[ends >> axis & 1]);
+            all.extend([Chance::Expected, Chance::Least, Chance::Most].map(|c| at(places, c)));
         }
         let bounded = counts.are_bounded();
         let range = |number: fn(&PhaseTotals) -> [u64; 2]| {
@@ -212,10 +213,10 @@ impl ExactJob<'_> {
             candidates: totals.candidates,
             candidates_range: range(|totals| {
                 let right = totals.candidates.saturating_sub(totals.false_candidates);
-                false_positives(totals).map(|wrong| right + wrong)
+                false_candidates(totals).map(|wrong| right + wrong)
             }),
             false_candidates: totals.false_candidates,
-            false_candidates_range: range(false_positives),
+            false_candidates_range: range(false_candidates),
             kept: counts.result.value.round() as u64,
             kept_range: Bounds::of(counts.result),
             seconds: [
@@ -300,17 +301,11 @@ impl ExactJob<'_> {
     }
 }
 
-/// Returns the bounds of the false positives, whose number is random even if the rate is known. The
-/// calculated rate is that of a filter with the expected number of set bits.
-fn false_positives(totals: &PhaseTotals) -> [u64; 2] {
-    let wrong = Interval::around(totals.false_candidates as f64);
-    let margin = wrong.value * FPR_MARGIN;
-    [(wrong.least - margin).max(0.0) as u64, (wrong.most + margin).ceil() as u64]
+/// Returns the bounds of the false positives among the candidates.
+fn false_candidates(totals: &PhaseTotals) -> [u64; 2] {
+    let [least, most] = false_positives(totals.false_candidates as f64);
+    [least as u64, most.ceil() as u64]
 }
-
-/// The relative error of calculated false-positive rates in a job, whose filters are sized from
-/// samples.
-const FPR_MARGIN: f64 = 0.1;
 
 /// Returns the time of hashing on this machine relative to the machine of the cost model.
 fn speed(hasher: &LineHasher) -> f64 {

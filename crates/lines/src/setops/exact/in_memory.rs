@@ -132,6 +132,7 @@ impl ExactJob<'_> {
         for inputs in build_inputs {
             let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
                 let second = batch.input >= self.boundary;
+                let mut lines = 0;
                 for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
                     matcher.prefetch(fingerprints);
                     for &fingerprint in fingerprints {
@@ -141,8 +142,9 @@ impl ExactJob<'_> {
                         };
                         if built.is_err() {
                             fits = false;
-                            return Ok(ControlFlow::Break(()));
+                            return Ok(ControlFlow::Break(lines));
                         }
+                        lines += 1;
                     }
                 }
                 Ok(ControlFlow::Continue(()))
@@ -193,7 +195,7 @@ impl ExactJob<'_> {
             if full.is_some() {
                 // Keep the lines of streams, which cannot be read again.
                 if repeatable {
-                    return Ok(ControlFlow::Break(()));
+                    return Ok(ControlFlow::Break(line));
                 }
                 if !first[batch.input].is_repeatable() {
                     if spools.last().is_none_or(|(input, _)| *input != batch.input) {

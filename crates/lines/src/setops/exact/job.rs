@@ -64,15 +64,16 @@ impl ExactJob<'_> {
         })
     }
 
-    /// Returns enough partitions for the table of each to stay in the cache.
+    /// Returns enough partitions for the table of each to stay in the cache. `prior`: fingerprints of
+    /// lines that were decided in memory.
     pub(crate) fn partition_scheme(
         &self,
         plan: Plan,
         sizes: &InputSizes,
-        prior: Option<&Table>,
+        prior: u64,
     ) -> PartitionScheme {
         let share = (self.budget.work / self.budget.workers as u64 / 4).min(CACHE);
-        let entries = plan.entries + prior.map_or(0, |prior| prior.len() * 8);
+        let entries = plan.entries + prior * 8;
         let wanted = entries / Table::capacity(share).max(1) + 1;
         // Each partition has a small cost for each input, even if it is empty.
         let each = STREAM_COST * (sizes.others.len() as u64 + 2);

@@ -21,7 +21,7 @@
 //! | `with_records`, `phases`, `narrowing`, `partitioned` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
 //! | `journal`, `state` | resuming a job |
-//! | `estimate`, `simulation` | what a job would cost |
+//! | `estimate`, `simulation`, `spill_bounds` | what a job would cost |
 
 mod estimate;
 mod in_memory;
@@ -34,6 +34,7 @@ mod passes;
 mod phases;
 mod records;
 mod simulation;
+mod spill_bounds;
 mod state;
 mod with_records;
 

@@ -6,12 +6,13 @@ use super::job::ExactJob;
 use super::join::choose_build_side;
 use super::passes::HASH_LOG_MEMORY;
 use super::records::{FIRST_RECORD, OTHER_RECORD};
+use super::spill_bounds::{RecordBytes, SpillBounds};
 use crate::fingerprint::Table;
 use crate::io::SpillWriter;
 use crate::memory::least_records;
 use crate::setops::planning::Sample;
 use crate::setops::planning::filter_bytes;
-use crate::setops::planning::{InputSizes, Plan, Strategy};
+use crate::setops::planning::{InputSizes, Interval, Plan, Strategy};
 use crate::setops::positions::Spans;
 use crate::setops::set_semantics::{BuildSide, SetOp};
 
@@ -35,11 +36,34 @@ pub(super) struct PhaseTotals {
     pub(super) kept: u64,
 }
 
+/// What is not known about a job whose numbers of lines are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chance {
+    /// Lines of the result are spread evenly, and there are as many false positives as expected.
+    Expected,
+    /// No line is a candidate, if that is possible. A table becomes full as late as possible.
+    Least,
+    /// Some line is a candidate, if that is possible. A table becomes full as early as possible.
+    Most,
+}
+
+/// The relative error of calculated false-positive rates in a job, whose filters are sized from
+/// samples.
+pub(super) const FPR_MARGIN: f64 = 0.1;
+
+/// Returns the bounds of the false positives, whose number is random even if the rate is known. The
+/// calculated rate is that of a filter with the expected number of set bits.
+pub(super) fn false_positives(expected: f64) -> [f64; 2] {
+    let wrong = Interval::around(expected);
+    let margin = wrong.value * FPR_MARGIN;
+    [(wrong.least - margin).max(0.0), wrong.most + margin]
+}
+
 impl ExactJob<'_> {
     /// Returns the bytes that the phases of this plan will report as progress: of inputs, read or
     /// skipped, and of the records that are joined.
     pub(super) fn expected_bytes(&self, sizes: &InputSizes, plan: Plan, with_output: bool) -> u64 {
-        let run = self.simulate(sizes, sizes, plan, with_output);
+        let run = self.simulate(sizes, sizes, plan, with_output, Chance::Expected);
         run.out.bytes_read.saturating_add(run.skipped).saturating_add(run.records)
     }
 
@@ -71,6 +95,7 @@ impl ExactJob<'_> {
         sizes: &'a InputSizes,
         plan: Plan,
         with_output: bool,
+        chance: Chance,
     ) -> Run<'a> {
         let work = self.budget.work;
         let out = PhaseTotals { strategy: plan.strategy.name(), ..PhaseTotals::default() };
@@ -78,11 +103,17 @@ impl ExactJob<'_> {
             sizes,
             plan,
             job: self,
+            chance,
             held: 0,
             records: 0,
-            smaller: 0,
+            prior: 0,
             skipped: 0,
-            rest: 1.0,
+            rest: Rest { bytes: sizes.first.bytes, lines: sizes.first.lines as f64 },
+            first_records: [0; 2],
+            other_records: [0; 2],
+            divides: false,
+            is_empty: false,
+            spill: SpillBounds::new(work, self.budget.workers, self.partitions(plan, sizes, 0)),
             out,
         };
         let kept = run.kept();
@@ -90,23 +121,29 @@ impl ExactJob<'_> {
         match (plan.strategy, self.op) {
             (Strategy::Memory, _) => run.memory(planned, work, kept),
             (Strategy::Narrow, SetOp::Common) if !sizes.others.is_empty() => {
-                run.narrow_common(kept);
+                run.narrow_common();
             }
             (Strategy::Narrow, op) if !op.separates_others() => run.narrow_diff(kept),
-            _ => run.partition(0),
+            _ => run.partition(),
         }
         run.keep(work / 2);
+        run.spill.keep(work / 2);
+        run.join();
         if run.out.strategy != Strategy::Memory.name() && with_output {
             let dropped = plan.strategy == Strategy::Narrow
                 && !matches!(self.op, SetOp::Common | SetOp::Duplicates);
-            let kept = kept * run.rest;
+            let kept = if run.is_empty { 0.0 } else { (kept - run.prior as f64).max(0.0) };
             run.print(kept, dropped && run.out.strategy == Strategy::Narrow.name());
         }
         if run.out.bytes_read_bounds == [0; 2] {
             run.out.bytes_read_bounds = [run.out.bytes_read; 2];
         }
-        run.out.spilled_bounds = run.spilled_bounds();
+        run.out.spilled_bounds = run.spill.written();
         run
+    }
+
+    fn partitions(&self, plan: Plan, sizes: &InputSizes, prior: u64) -> usize {
+        self.partition_scheme(plan, sizes, prior).partitions()
     }
 }
 
@@ -115,17 +152,33 @@ pub(super) struct Run<'a> {
     sizes: &'a InputSizes,
     plan: Plan,
     job: &'a ExactJob<'a>,
+    chance: Chance,
     /// Bytes of records in memory.
     held: u64,
     /// Bytes of all records.
     records: u64,
-    /// Bytes of hashes in logs and of positions.
-    smaller: u64,
+    /// Lines of the result that were decided in memory before the table became full.
+    prior: u64,
     /// Bytes of inputs that are skipped in a pass.
     skipped: u64,
-    /// The share of the first input that is not decided in memory.
-    rest: f64,
+    /// The bounds of the records of the first input, and of the smallest other input.
+    first_records: [u64; 2],
+    other_records: [u64; 2],
+    /// Whether partitions may be divided.
+    divides: bool,
+    /// The part of the first input that is not decided in memory.
+    rest: Rest,
+    /// Whether the result is empty because there are no candidates.
+    is_empty: bool,
+    spill: SpillBounds,
     pub(super) out: PhaseTotals,
+}
+
+/// A part of an input.
+#[derive(Clone, Copy)]
+struct Rest {
+    bytes: u64,
+    lines: f64,
 }
 
 impl Run<'_> {
@@ -134,13 +187,31 @@ impl Run<'_> {
     }
 
     fn read(&mut self, sample: &Sample) {
-        self.read_part(sample, 1.0);
+        self.read_part(sample.bytes);
     }
 
     /// Reads a part of an input in a pass.
-    fn read_part(&mut self, sample: &Sample, part: f64) {
+    fn read_part(&mut self, bytes: u64) {
         self.out.passes += 1;
-        self.out.bytes_read += (sample.bytes as f64 * part) as u64;
+        self.out.bytes_read += bytes;
+    }
+
+    /// Returns the rest of an input after the first `free` of its `distinct` distinct lines. Lines have
+    /// at least a byte each.
+    fn rest_after(&self, input: &Sample, distinct: f64, free: f64) -> Rest {
+        let more = (distinct - free).max(0.0);
+        match self.chance {
+            Chance::Expected => {
+                let share = more / distinct.max(1.0);
+                let bytes = (input.bytes as f64 * share) as u64;
+                Rest { bytes, lines: input.lines as f64 * share }
+            }
+            Chance::Least => Rest { bytes: (more as u64).min(input.bytes), lines: more },
+            Chance::Most => Rest {
+                bytes: input.bytes.saturating_sub(free as u64),
+                lines: (input.lines as f64 - free).max(0.0),
+            },
+        }
     }
 
     fn filter_memory(&self) -> u64 {
@@ -159,8 +230,18 @@ impl Run<'_> {
         shape.map_or((memory, 1.0), |shape| (shape.size_bytes(), shape.fpr(distinct)))
     }
 
-    /// Writes records besides a filter of `filter` bytes.
-    fn write_records(&mut self, records: f64, size: usize, filter: u64) {
+    /// Writes records besides a filter of `filter` bytes. `bounds`: of the number of records.
+    /// `repeated`: the number that may be of one line.
+    fn write_records(
+        &mut self,
+        [least, records, most]: [f64; 3],
+        repeated: f64,
+        size: usize,
+        [least_filter, filter]: [u64; 2],
+    ) {
+        let of = |records: f64| (records * size as f64).ceil() as u64;
+        let records_bytes = RecordBytes { bytes: [of(least), of(most)], repeated: of(repeated) };
+        self.spill.write_records(records_bytes, [least_filter, filter]);
         let bytes = (records * size as f64) as u64;
         let free = self.work().saturating_sub(filter);
         let least = least_records(self.work()).min(free);
@@ -169,7 +250,7 @@ impl Run<'_> {
             self.keep(0);
             allowance = free;
         }
-        let parts = self.job.partition_scheme(self.plan, self.sizes, None).partitions();
+        let parts = self.job.partitions(self.plan, self.sizes, self.prior);
         let written = SpillWriter::written(bytes, parts, allowance);
         self.out.spilled += written;
         self.records += bytes;
@@ -183,33 +264,26 @@ impl Run<'_> {
         self.out.spilled += more;
     }
 
-    /// Returns the bounds of the bytes written. Blocks that are being filled when a phase ends take an
-    /// unknown part of their memory, and a partition whose table does not fit is divided: its records
-    /// are written again.
-    fn spilled_bounds(&self) -> [u64; 2] {
-        let (work, spilled) = (self.work(), self.out.spilled);
-        let total = self.records + self.smaller;
-        if spilled == 0 && total < work / 8 {
-            return [0; 2];
-        }
-        let partitions = self.job.partition_scheme(self.plan, self.sizes, None).partitions();
-        let workers = self.job.budget.workers.min(partitions).max(1) as u64;
-        let capacity = Table::capacity((work - self.held.min(work / 2)) / workers / 4 * 3);
-        let entries = match self.out.strategy {
-            "narrow" if self.sizes.op == SetOp::Common => self.out.kept,
-            "narrow" => self.out.candidates,
-            _ => self.sizes.first.distinct,
+    /// Joins the records.
+    fn join(&mut self) {
+        let InputSizes { op, first, others, .. } = self.sizes;
+        let all = || others.iter().chain([first]).map(|input| input.distinct);
+        let [least_first, most_first] = self.first_records;
+        let entries = match (self.out.strategy, op) {
+            ("narrow", SetOp::Common) => {
+                let [least_other, most_other] = self.other_records;
+                let most = most_first.max(most_other).min(all().max().unwrap_or(0));
+                [least_first.min(least_other).min(1), most]
+            }
+            (_, SetOp::Common) => [all().min().unwrap_or(0), all().max().unwrap_or(0)],
+            ("narrow", _) => [0, most_first.min(first.distinct)],
+            _ => [first.distinct.saturating_sub(self.prior), first.distinct.min(most_first)],
         };
-        // Partitions are not of equal size.
-        let divided = entries / partitions as u64 > capacity / 5 * 4;
-        let again = if divided { self.records + self.smaller } else { 0 };
-        let slack = work / 8;
-        let most = (spilled + slack).min(total + total / 100);
-        [spilled.saturating_sub(slack), most.max(spilled) + again]
+        self.divides = self.spill.join(entries);
     }
 
-    fn log(&mut self, keys: f64) {
-        self.smaller += (keys * 8.0) as u64;
+    fn log(&mut self, [least, keys, most]: [f64; 3]) {
+        self.spill.log([least, most].map(|keys| keys as u64 * 8));
         self.out.spilled += SpillWriter::written((keys * 8.0) as u64, 1, HASH_LOG_MEMORY);
     }
 
@@ -263,9 +337,10 @@ impl Run<'_> {
             let free = capacity.saturating_sub(entries);
             entries += input.distinct;
             if entries > capacity {
-                self.read_part(input, free as f64 / input.distinct.max(1) as f64);
+                let rest = self.rest_after(input, input.distinct as f64, free as f64);
+                self.read_part(input.bytes.saturating_sub(rest.bytes));
                 self.out.strategy = "memory, then partition";
-                return self.partition(0);
+                return self.partition();
             }
             self.read(input);
         }
@@ -276,45 +351,82 @@ impl Run<'_> {
         if !inserts || kept <= free {
             return self.read(&sizes.first);
         }
-        let part = free / kept;
-        self.read_part(&sizes.first, part);
-        self.rest = 1.0 - part;
+        self.rest = self.rest_after(&sizes.first, kept, free);
+        self.read_part(sizes.first.bytes.saturating_sub(self.rest.bytes));
+        self.prior = free as u64;
         self.out.strategy = "memory, then partition";
-        self.partition(capacity);
+        let partitions = self.job.partitions(self.plan, self.sizes, capacity);
+        self.spill = SpillBounds::new(work, self.job.budget.workers, partitions);
+        // The fingerprints of the table take the place of the other inputs.
+        let bytes = capacity * OTHER_RECORD as u64;
+        self.spill.write_all([bytes; 2]);
+        self.out.spilled += bytes + SpillWriter::links(bytes, partitions, 0);
+        self.records += bytes;
+        self.partition_first();
     }
 
-    /// Writes records of all lines. `prior`: fingerprints of lines that were decided in memory, which
-    /// take the place of the other inputs.
-    fn partition(&mut self, prior: u64) {
+    /// Writes records of all lines.
+    fn partition(&mut self) {
         let sizes = self.sizes;
-        if prior == 0 {
-            for other in &sizes.others {
-                self.read(other);
-                self.write_records(other.lines as f64, OTHER_RECORD, 0);
-            }
-        } else {
-            self.write_records(prior as f64, OTHER_RECORD, 0);
+        for other in &sizes.others {
+            self.read(other);
+            self.write_records_of_all(other, other.lines as f64, OTHER_RECORD);
         }
-        self.read_part(&sizes.first, self.rest);
-        self.write_records(sizes.first.lines as f64 * self.rest, FIRST_RECORD, 0);
+        self.partition_first();
     }
 
-    fn narrow_common(&mut self, kept: f64) {
+    /// Writes records of the lines of the first input that are not decided.
+    fn partition_first(&mut self) {
+        let Rest { bytes, lines } = self.rest;
+        self.read_part(bytes);
+        self.write_records_of_all(&self.sizes.first, lines, FIRST_RECORD);
+        self.first_records = [lines as u64; 2];
+    }
+
+    /// Writes records of `lines` lines of an input.
+    fn write_records_of_all(&mut self, input: &Sample, lines: f64, size: usize) {
+        let repeated = input.lines.saturating_sub(input.distinct) as f64;
+        self.write_records([lines; 3], repeated.min(lines), size, [0, 0]);
+    }
+
+    /// Returns whether no line is a candidate: `right` are, and about `wrong` distinct lines are false
+    /// positives.
+    fn has_no_candidates(&self, right: f64, wrong: f64) -> bool {
+        let [least, most] = false_positives(wrong);
+        right < 1.0
+            && match self.chance {
+                // A probability of one half.
+                Chance::Expected => wrong < std::f64::consts::LN_2,
+                Chance::Least => least < 1.0,
+                Chance::Most => most < 0.005,
+            }
+    }
+
+    fn narrow_common(&mut self) {
         let sizes = self.sizes;
         let Some((begin, next, overlap)) = sizes.sides(self.plan) else { return };
-        let (there, back) = if self.plan.build_from_first {
-            (OTHER_RECORD, FIRST_RECORD)
+        let smallest = self.plan.smallest;
+        let (there, back, shared_back) = if self.plan.build_from_first {
+            (OTHER_RECORD, FIRST_RECORD, sizes.share_of_first_in(smallest))
         } else {
-            (FIRST_RECORD, OTHER_RECORD)
+            (FIRST_RECORD, OTHER_RECORD, sizes.share_in_first(smallest))
         };
         let (size, rate) = self.filter_of_lines(begin.lines, begin.distinct, self.filter_memory());
         self.read(begin);
         let right = next.lines as f64 * overlap;
         let wrong = (next.lines as f64 - right) * rate;
+        let wrong_distinct = next.distinct as f64 * (1.0 - overlap).max(0.0) * rate;
         self.read(next);
-        self.write_records(right + wrong, there, size + self.plan.candidate_filter_bytes);
+        if self.has_no_candidates(right, wrong_distinct) {
+            self.is_empty = true;
+            return;
+        }
+        let [least, most] = false_positives(wrong);
+        let candidates = [right + least, right + wrong, right + most];
+        let filter = self.plan.candidate_filter_bytes;
+        self.write_records(candidates, right + most, there, [filter, size + filter]);
         if self.plan.candidate_filter_bytes == 0 {
-            self.log(right + wrong);
+            self.log(candidates);
         }
         self.out.candidates = (right + wrong) as u64;
         self.out.false_candidates = wrong as u64;
@@ -324,15 +436,26 @@ impl Run<'_> {
             // Sized for twice the estimate.
             bytes => (bytes, self.filter(self.out.candidates, bytes).1),
         };
-        let confirm = |run: &mut Self, sample: &Sample, shared: f64, record| {
+        let least_size = if filter == 0 { 0 } else { size };
+        let confirm = |run: &mut Self, sample: &Sample, shared: [f64; 3], record| {
             run.read(sample);
-            let rest = (sample.lines as f64 - shared).max(0.0);
-            run.write_records(shared + rest * rate, record, size);
+            let [_, wrong, _] = shared.map(|shared| (sample.lines as f64 - shared).max(0.0) * rate);
+            let [least_wrong, most_wrong] = false_positives(wrong);
+            let [least, value, most] = shared;
+            let records = [least + least_wrong, value + wrong, most + most_wrong];
+            run.write_records(records, records[2], record, [least_size, size]);
+            records
         };
-        confirm(self, begin, right.min(begin.lines as f64), back);
+        let shared = (begin.lines as f64 * shared_back).min(begin.lines as f64);
+        let records = confirm(self, begin, [shared; 3], back);
+        let sides = [candidates, records].map(|[least, _, most]| [least as u64, most as u64]);
+        [self.other_records, self.first_records] = sides;
         for (j, other) in sizes.others.iter().enumerate() {
             if j != self.plan.smallest {
-                confirm(self, other, kept, OTHER_RECORD);
+                // Lines that all inputs have, or all that the first one has.
+                let most = other.lines as f64 * sizes.share_in_first(j);
+                let value = self.out.kept as f64;
+                confirm(self, other, [0.0, value.min(most), most], OTHER_RECORD);
             }
         }
     }
@@ -352,16 +475,19 @@ impl Run<'_> {
         self.read(&sizes.first);
         let right = sizes.first.lines as f64 - new;
         let wrong = new * self.mean_rate(size, new as u64);
-        self.log(right + wrong);
+        let none = self.has_no_candidates(right, wrong);
+        let [least_wrong, most_wrong] = false_positives(wrong);
+        let [least, most] = [right + least_wrong, right + most_wrong];
+        self.log([least, right + wrong, most]);
         if right + wrong > sizes.first.lines as f64 / 2.0 {
             self.out.strategy = "narrow, then partition";
-            return self.partition(0);
+            return self.partition();
+        }
+        if none {
+            return;
         }
         self.out.candidates = (right + wrong) as u64;
         self.out.false_candidates = wrong as u64;
-        if right + wrong < 1.0 {
-            return;
-        }
         let (size, rate) = self.filter(self.out.candidates, self.filter_memory());
         let of_others: f64 = sizes.others.iter().map(|other| other.lines as f64).sum();
         let shared: f64 = (0..sizes.others.len())
@@ -370,14 +496,20 @@ impl Run<'_> {
         if !sizes.others.is_empty() {
             self.out.passes += 1;
             self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
-            self.write_records(shared + (of_others - shared) * rate, OTHER_RECORD, size);
+            let wrong = (of_others - shared) * rate;
+            let [least, most] = false_positives(wrong).map(|wrong| shared + wrong);
+            let records = [least, shared + wrong, most];
+            self.write_records(records, most, OTHER_RECORD, [0, size]);
         }
         self.read(&sizes.first);
         // The first occurrence of a repeated line is a record too.
         let copies = (sizes.first.lines - sizes.first.distinct.min(sizes.first.lines)) as f64;
         let lines = right + wrong + copies;
         let rest = (sizes.first.lines as f64 - lines).max(0.0);
-        self.write_records(lines + rest * rate, FIRST_RECORD, size);
+        let more = false_positives(rest * rate)[1];
+        let records = [least, lines + rest * rate, most + copies + more];
+        self.write_records(records, records[2], FIRST_RECORD, [0, size]);
+        self.first_records = [least as u64, records[2] as u64];
     }
 
     /// Returns the mean false-positive rate while `new` lines of the first input are inserted after
@@ -396,36 +528,35 @@ impl Run<'_> {
     /// The positions and the last pass: over the whole first input, or over the chunks with kept
     /// lines.
     fn print(&mut self, kept: f64, dropped: bool) {
-        let rest = Sample {
-            bytes: (self.sizes.first.bytes as f64 * self.rest) as u64,
-            lines: (self.sizes.first.lines as f64 * self.rest) as u64,
-            ..Sample::default()
-        };
-        let (first, budget) = (&rest, &self.job.budget);
-        let lines = first.lines.max(1) as f64;
+        let Rest { bytes, lines } = self.rest;
+        let budget = &self.job.budget;
+        let lines = lines.max(1.0);
         let marks = if dropped { lines - kept } else { kept };
         let workers = budget.workers as u64;
         let memory = (self.work() - self.held.min(self.work() / 2)) / workers / 8;
         let share = self.work() / 8 / workers;
-        let spans = Spans::new(first.bytes, SpillWriter::max_streams(share)).count();
+        let spans = Spans::new(bytes, SpillWriter::max_streams(share)).count();
         let each = (marks * 8.0 / workers as f64) as u64;
-        self.smaller += (marks * 8.0) as u64;
         self.out.spilled += workers * SpillWriter::written(each, spans, memory);
+        // The positions of a partition that is divided may have been written before.
+        let again = if self.divides { marks } else { 0.0 };
+        let marks = [marks, marks + again].map(|marks| (marks * 8.0).ceil() as u64);
+        self.spill.write_positions(marks, bytes);
         if dropped {
-            return self.read(first);
+            return self.read_part(bytes);
         }
         if kept >= 1.0 {
-            let in_chunk = budget.chunk as f64 * lines / first.bytes.max(1) as f64;
+            let in_chunk = budget.chunk as f64 * lines / bytes.max(1) as f64;
             let empty = (1.0 - (kept / lines).min(1.0)).powf(in_chunk);
             self.out.passes += 1;
-            let read = (first.bytes as f64 * (1.0 - empty)) as u64;
+            let read = (bytes as f64 * (1.0 - empty)) as u64;
             // All lines of the result are close to each other, or each is in a chunk of its own.
             let chunk = budget.chunk as f64;
-            let close = (kept / lines * first.bytes as f64 - chunk).max(0.0) as u64;
-            let apart = ((kept * chunk) as u64).min(first.bytes);
+            let close = (kept / lines * bytes as f64 - chunk).max(0.0) as u64;
+            let apart = ((kept * chunk) as u64).min(bytes);
             self.out.bytes_read_bounds = [close, apart].map(|part| self.out.bytes_read + part);
             self.out.bytes_read += read;
-            self.skipped += first.bytes.saturating_sub(read);
+            self.skipped += bytes.saturating_sub(read);
         }
     }
 }

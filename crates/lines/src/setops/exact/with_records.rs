@@ -28,7 +28,7 @@ impl ExactJob<'_> {
         let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
         let begun = report.begun;
         let mut state = resumed.unwrap_or_else(|| State {
-            scheme: self.partition_scheme(plan, sizes, others.prior.as_ref()),
+            scheme: self.partition_scheme(plan, sizes, others.prior.as_ref().map_or(0, Table::len)),
             report: std::mem::take(report),
             ..State::default()
         });

@@ -63,7 +63,7 @@ pub(crate) fn counts(op: SetOp, mut inputs: Vec<ScannedInput>) -> JobCounts {
     let of_input = |input: &ScannedInput| InputCounts {
         bytes: Interval::exact(input.bytes as f64),
         lines: Interval::exact(input.lines as f64),
-        distinct: counted(input.sample.len()),
+        distinct: counted(input.sample.len()).at_most(input.lines as f64),
     };
     let Some((first, others)) = inputs.split_first() else { return JobCounts::default() };
     let holders = |hash| others.iter().filter(|other| other.sample.contains(hash)).count();
