@@ -124,9 +124,10 @@ impl InputOpener<'_> {
         Ok((codec, table, FileIdentity::new(FileStat::of(data), &begin)))
     }
 
-    /// Detects the compression. Checks the first bytes of an input that is not compressed.
+    /// Detects the compression. Checks the first bytes of an input that is not compressed; fewer
+    /// than [`FILE_WINDOW`] are the whole input.
     fn codec(&self, begin: &[u8]) -> io::Result<Option<Codec>> {
-        match Magic::of(begin) {
+        match Magic::of_whole(begin) {
             Magic::Is(codec) => Ok(Some(codec)),
             Magic::No | Magic::Maybe => {
                 self.checks.check(self.name, begin).map_err(io::Error::other)?;

@@ -102,7 +102,12 @@ impl Read for MaybeCompressed {
                 }
                 let mut byte = [0];
                 match stream.read(&mut byte) {
-                    Ok(0) => break None,
+                    Ok(0) => {
+                        break match Magic::of_whole(&begin) {
+                            Magic::Is(codec) => Some(codec),
+                            _ => None,
+                        };
+                    }
                     Ok(_) => begin.push(byte[0]),
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                     Err(e) => return Err(e),

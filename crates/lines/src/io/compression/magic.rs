@@ -63,6 +63,11 @@ const MAGICS: [Signature; 7] = [
     ),
 ];
 
+/// Returns whether bytes begin with a pattern, or are the beginning of one.
+fn matches(pattern: &[(u8, u8)], begin: &[u8]) -> bool {
+    begin.iter().zip(pattern).all(|(byte, (value, mask))| byte & mask == *value)
+}
+
 fn certain(_: &[u8]) -> Option<bool> {
     Some(true)
 }
@@ -75,12 +80,32 @@ fn has_bzip2_block(begin: &[u8]) -> Option<bool> {
     begin.get(AFTER_CHECKSUM).map(|byte| *byte < 7)
 }
 
+/// Magic numbers that are complete before `of` is sure of them.
+const COMPLETE: [(Codec, usize); 2] = [(Codec::Lz4, 4), (Codec::Bzip2, 10)];
+
 impl Magic {
+    /// Detects the codec of an input that consists of these bytes. An input that ends after a
+    /// complete magic number is a truncated file, not text.
+    pub(in crate::io) fn of_whole(input: &[u8]) -> Self {
+        let begins = |codec| {
+            MAGICS.iter().any(|(of, pattern, _)| *of == codec && matches(pattern, input))
+        };
+        match Self::of(input) {
+            Self::Maybe => {
+                let cut = |&&(codec, length): &&(Codec, usize)| {
+                    input.len() >= length && begins(codec)
+                };
+                COMPLETE.iter().find(cut).map_or(Self::No, |(codec, _)| Self::Is(*codec))
+            }
+            sure => sure,
+        }
+    }
+
     /// Detects the codec of an input that begins with these bytes.
     pub(in crate::io) fn of(begin: &[u8]) -> Self {
         let mut magic = Self::No;
         for (codec, pattern, confirm) in MAGICS {
-            if !begin.iter().zip(pattern).all(|(byte, (value, mask))| byte & mask == *value) {
+            if !matches(pattern, begin) {
                 continue;
             }
             match (begin.len() >= pattern.len()).then(|| confirm(begin)).flatten() {

@@ -22,6 +22,22 @@ fn format_is_detected_from_the_fewest_bytes() {
     }
 }
 
+#[test]
+fn input_that_ends_after_a_magic_number_is_compressed() {
+    let bzip2 = b"BZh91AY&SY\x5a\x55\xc4\x1e";
+    for length in 10..=14 {
+        assert_eq!(Magic::of(&bzip2[..length]), Magic::Maybe);
+        assert_eq!(Magic::of_whole(&bzip2[..length]), Magic::Is(Codec::Bzip2));
+    }
+    assert_eq!(Magic::of_whole(&bzip2[..9]), Magic::No);
+    assert_eq!(Magic::of_whole(b"BZh9"), Magic::No);
+    assert_eq!(Magic::of_whole(b"BZh9\x17\x72"), Magic::No);
+    assert_eq!(Magic::of_whole(b"BZh91AY&SYNC and so on"), Magic::No);
+    assert_eq!(Magic::of_whole(b"\x04\x22\x4d\x18"), Magic::Is(Codec::Lz4));
+    assert_eq!(Magic::of_whole(b"\x04\x22\x4d"), Magic::No);
+    assert_eq!(Magic::of_whole(b""), Magic::No);
+}
+
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packer.write_all(bytes).unwrap();
