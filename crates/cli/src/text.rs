@@ -24,6 +24,12 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(escape).collect())
 }
 
+/// Formats an estimated number: three significant digits below 1,000, and thousands separators from
+/// there.
+pub(crate) fn amount(value: f64) -> String {
+    if value < 999.5 { significant(value) } else { count(value.round() as u64) }
+}
+
 /// Writes the numbers in a text with thousands separators.
 pub(crate) fn grouped(text: &str) -> String {
     let mut grouped = String::with_capacity(text.len());
@@ -43,11 +49,18 @@ pub(crate) fn grouped(text: &str) -> String {
 
 /// Parses a whole number above 0: `5000000000`, `5,000,000,000`, `5_000_000_000`, `5e9`.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    let expected = || {
-        format!(
-            "'{text}' is not a whole number above 0; write 5000000, 5,000,000, 5_000_000 or 5e6"
-        )
-    };
+    parse_whole(text, "5000000, 5,000,000, 5_000_000 or 5e6")
+}
+
+/// Parses a whole number above 0 that is mostly small: how often a line occurs, how many lines to
+/// print.
+pub(crate) fn parse_small_count(text: &str) -> Result<u64, String> {
+    parse_whole(text, "1, 10 or 1,000")
+}
+
+/// Parses a whole number above 0. The message for other texts has these examples.
+fn parse_whole(text: &str, examples: &str) -> Result<u64, String> {
+    let expected = || format!("'{text}' is not a whole number above 0; write {examples}");
     let plain = match text.contains(',') {
         true if !is_grouped(text) => return Err(expected()),
         true => text.replace(',', ""),
@@ -57,10 +70,23 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
         return if count > 0 { Ok(count) } else { Err(expected()) };
     }
     let count: f64 = plain.parse().map_err(|_| expected())?;
-    if count.fract() != 0.0 || !(1.0..1e18).contains(&count) {
+    if count >= TOO_LARGE {
+        return Err(format!("'{text}' is more than the maximum, {}", self::count(u64::MAX)));
+    }
+    if count.fract() != 0.0 || count.is_nan() || count < 1.0 {
         return Err(expected());
     }
     Ok(count as u64)
+}
+
+/// 2^64, the first number that `u64` does not have.
+const TOO_LARGE: f64 = 18_446_744_073_709_551_616.0;
+
+/// Parses a seed: any number of 64 bits.
+pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        format!("'{text}' is not a whole number from 0 to {}; write e.g. 42", count(u64::MAX))
+    })
 }
 
 /// Returns true for digits in groups of three, as [`count`] formats them: `5,000`, not `5,00`.
@@ -156,6 +182,15 @@ mod tests {
     }
 
     #[test]
+    fn large_amounts_have_separators() {
+        for (value, text) in
+            [(0.0, "0"), (0.1234, "0.123"), (12.34, "12.3"), (999.4, "999"), (155_283.4, "155,283")]
+        {
+            assert_eq!(amount(value), text);
+        }
+    }
+
+    #[test]
     fn control_characters_are_escaped() {
         assert!(matches!(escaped("f\u{fc}r alle"), Cow::Borrowed(_)));
         assert_eq!(escaped("a\u{1b}[31m\nb\u{202e}c"), "a\\u{1b}[31m\\nb\\u{202e}c");
@@ -173,8 +208,21 @@ mod tests {
         for bad in ["5,00", "5,0000", ",000", "5,", "5,000e3", "5,000_000", "5000,000", "0,000"] {
             assert!(parse_count(bad).is_err(), "{bad}");
         }
-        for bad in ["0", "-5", "1.5", "", "x", "1e30", "nan"] {
-            assert!(parse_count(bad).is_err(), "{bad}");
+        for bad in ["0", "-5", "1.5", "", "x", "nan", "-inf"] {
+            let message = parse_count(bad).unwrap_err();
+            assert!(message.ends_with("above 0; write 5000000, 5,000,000, 5_000_000 or 5e6"));
+        }
+        assert_eq!(parse_count("1e18"), Ok(1_000_000_000_000_000_000));
+        assert_eq!(parse_count("1.8e19"), Ok(18_000_000_000_000_000_000));
+        for large in ["18446744073709551616", "2e19", "1e30", "inf"] {
+            let message = format!("'{large}' is more than the maximum, 18,446,744,073,709,551,615");
+            assert_eq!(parse_count(large), Err(message));
+        }
+        let small = "'0' is not a whole number above 0; write 1, 10 or 1,000";
+        assert_eq!(parse_small_count("0"), Err(small.to_owned()));
+        assert_eq!(parse_seed("42"), Ok(42));
+        for bad in ["-1", "x", "18446744073709551616", "1.5", ""] {
+            assert!(parse_seed(bad).unwrap_err().contains("a whole number from 0 to"), "{bad}");
         }
         for (text, value) in [("0.01", 0.01), ("1%", 0.01), ("1/1000", 0.001), ("1e-6", 1e-6)] {
             assert_eq!(parse_rate(text), Ok(value));

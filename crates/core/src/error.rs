@@ -103,6 +103,8 @@ pub enum ErrorKind {
         filter: &'static str,
         /// The reason, as a predicate: "deletes no keys".
         reason: &'static str,
+        /// The types that support it, as a remedy.
+        advice: &'static str,
     },
     /// The filter takes no more keys.
     Full {
@@ -217,8 +219,12 @@ impl Error {
     }
 
     /// An operation that the type of filter does not support; `reason` completes "a … filter".
-    pub(crate) fn unsupported(filter: &'static str, reason: &'static str) -> Self {
-        Self::new(ErrorKind::Unsupported { filter, reason })
+    pub(crate) fn unsupported(
+        filter: &'static str,
+        reason: &'static str,
+        advice: &'static str,
+    ) -> Self {
+        Self::new(ErrorKind::Unsupported { filter, reason, advice })
     }
 
     /// A filter that takes no more keys.
@@ -314,14 +320,16 @@ impl fmt::Display for Error {
                 write!(f, "{parameter}: expected {expected}, found {found}")
             }
             ErrorKind::NoMemory { bytes, minimum } => {
-                write!(f, "no filter fits {bytes} bytes; give at least {minimum} and at most 2^56")
+                let unit = if *bytes == 1 { "byte" } else { "bytes" };
+                write!(f, "no filter fits {bytes} {unit}; give at least {minimum} and at most 2^56")
             }
             ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits } => {
                 write!(
                     f,
-                    "a false-positive rate of {fpr:e} for {capacity} keys cannot be reached: with \
+                    "a false-positive rate of {fpr:e} for {} keys cannot be reached: with \
                      {hash_bits}-bit hashes {floor:.1e} of all queries collide with some key; \
-                     accept a higher rate"
+                     accept a higher rate",
+                    Grouped(*capacity),
                 )?;
                 if *hash_bits < 128 { f.write_str(", or use 128-bit hashes") } else { Ok(()) }
             }
@@ -369,8 +377,8 @@ impl fmt::Display for Error {
                  one of the lists",
                 hashes.len()
             ),
-            ErrorKind::Unsupported { filter, reason } => {
-                write!(f, "a {filter} filter {reason}; see docs/choosing.md for the types that do")
+            ErrorKind::Unsupported { filter, reason, advice } => {
+                write!(f, "a {filter} filter {reason}; {advice}")
             }
             ErrorKind::Full { reason, advice } => {
                 write!(f, "the filter is full: {reason}; {advice}")
@@ -378,6 +386,27 @@ impl fmt::Display for Error {
             #[cfg(feature = "std")]
             ErrorKind::Io(error) => error.fmt(f),
         }
+    }
+}
+
+/// A number with thousands separators: `5,000,000`.
+pub(crate) struct Grouped(pub(crate) u64);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let first = match digits.len() % 3 {
+            0 => 3,
+            length => length,
+        };
+        let (first, rest) = digits.split_at(first);
+        f.write_str(first)?;
+        let mut at = 0;
+        while let Some(group) = rest.get(at..at + 3) {
+            write!(f, ",{group}")?;
+            at += 3;
+        }
+        Ok(())
     }
 }
 
@@ -395,5 +424,30 @@ impl core::error::Error for Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::new(ErrorKind::Io(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_keys_have_separators() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (12_345, "12,345"),
+            (123_456, "123,456"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ] {
+            assert_eq!(Grouped(number).to_string(), text);
+        }
+        let error = Error::unattainable(1000, 1e-18, 5.4e-17).to_string();
+        assert!(
+            error.starts_with("a false-positive rate of 1e-18 for 1,000 keys cannot"),
+            "{error}"
+        );
+        assert!(Error::no_memory(1).to_string().starts_with("no filter fits 1 byte; "));
     }
 }

@@ -177,6 +177,10 @@ pub trait MembershipMut: Membership {
     /// If this type of filter does not support deletion.
     fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) -> Result<()> {
         let _ = (hashes, removed);
-        Err(Error::unsupported(self.filter_type().name(), "deletes no keys"))
+        Err(Error::unsupported(
+            self.filter_type().name(),
+            "deletes no keys",
+            "use counting, counting-classic, quotient or vector-quotient",
+        ))
     }
 }

@@ -66,7 +66,7 @@ Examples:
 Formats: parquet, guava, guava-32, spark-v1, spark-v2, redisbloom, dcso,
 go-bloom, squid-digest, datasketches, rbloom, hadoop-jenkins, hadoop-murmur,
 pybloom, filter-cascade (with --not-in).
-See docs/reference/interop.md for the limits of each format.";
+The documentation has the limits of each format (reference/interop.md).";
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   petal add seen.petal more.txt

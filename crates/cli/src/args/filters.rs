@@ -11,7 +11,7 @@ use petal_lines::MemoryLimit;
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
 use super::{EngineArgs, FieldArgs, Inputs, ReadArgs, RowArgs};
-use crate::text::{parse_count, parse_duration, parse_factor, parse_rate};
+use crate::text::{parse_count, parse_duration, parse_factor, parse_rate, parse_seed};
 
 /// The type of a filter, with the names of files and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -124,7 +124,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(2..=8))]
     pub(crate) width: Option<u32>,
     /// Seed of the hash; not a secret [default: 0]
-    #[arg(long, value_name = "N", conflicts_with = "keyed", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", conflicts_with = "keyed", value_parser = parse_seed)]
     pub(crate) seed: Option<u64>,
     /// Use a keyed hash with a random secret, for lines chosen by an adversary
     #[arg(long)]

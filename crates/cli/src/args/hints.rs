@@ -50,6 +50,9 @@ const MODES: [ModeOptions; 4] = [
 /// Returns a usage error with the mode or the commands that its option belongs to.
 pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsString]) -> Error {
     let args: Vec<_> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        return visible(error, program);
+    }
     let Some(name) = args.iter().find_map(|arg| program.find_subcommand(arg)) else {
         return error;
     };
@@ -76,6 +79,18 @@ pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsStrin
             let text = format!("'{option}' {}, or leave out the option", mode.mode);
             command.error(ErrorKind::MissingRequiredArgument, text)
         }
+        ErrorKind::InvalidValue if name == "plan" => {
+            let [arg, value] = [ContextKind::InvalidArg, ContextKind::InvalidValue]
+                .map(|kind| texts(&error, kind).pop().unwrap_or_default());
+            if arg != "[COMMAND]" || program.find_subcommand(&value).is_none() {
+                return error;
+            }
+            let Some(command) = program.find_subcommand_mut(&name) else { return error };
+            let text = format!(
+                "'{value}' cannot be estimated; petal plan estimates common, diff, symdiff and dedup"
+            );
+            command.error(ErrorKind::InvalidValue, text)
+        }
         ErrorKind::ArgumentConflict if name == "plan" => {
             let both = [ContextKind::InvalidArg, ContextKind::PriorArg];
             let both: Vec<_> = both.into_iter().flat_map(|kind| texts(&error, kind)).collect();
@@ -93,6 +108,26 @@ pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsStrin
         }
         _ => error,
     }
+}
+
+/// Removes suggestions of commands by a hidden name.
+pub(super) fn visible(mut error: Error, program: &Command) -> Error {
+    let kind = ContextKind::SuggestedSubcommand;
+    let mut names = texts(&error, kind);
+    names.retain(|name| {
+        let is_name = |command: &Command| {
+            command.get_name() == name || command.get_visible_aliases().any(|alias| alias == name)
+        };
+        program.get_subcommands().any(is_name)
+    });
+    error.remove(kind);
+    if names.is_empty() {
+        // An empty list of other suggestions is printed as an empty line.
+        error.remove(ContextKind::Suggested);
+    } else {
+        error.insert(kind, ContextValue::Strings(names));
+    }
+    error
 }
 
 /// Returns the texts of one kind of context of an error.

@@ -55,17 +55,32 @@ pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Cli
 fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     // Not part of `Cli`: completions would show the hidden option.
     let kernel = Arg::new("kernel").long("kernel").value_name("NAME").global(true).hide(true);
-    let mut command = Cli::command().arg(kernel);
+    let mut command = Cli::command().arg(kernel).mut_subcommands(accept_hyphens);
     let args: Vec<_> = args.into_iter().collect();
     let parsed = command.try_get_matches_from_mut(&args);
     let mut matches = parsed.map_err(|error| hints::explained(error, &mut command, &args))?;
     if let Some(("help", help)) = matches.subcommand() {
         let args = help_args(&command, help.get_one::<String>("command"));
-        matches = command.try_get_matches_from_mut(args)?;
+        let parsed = command.try_get_matches_from_mut(args);
+        matches = parsed.map_err(|error| hints::visible(error, &command))?;
     }
     let mut cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
     cli.kernel = matches.get_one("kernel").cloned();
     Ok(cli)
+}
+
+/// The names of values that are numbers.
+const NUMBERS: [&str; 6] = ["SIZE", "N", "K", "BITS", "RATE", "TIME"];
+
+/// Accepts a hyphen at the start of a number, so that the message for `-n -5` is about the number:
+/// otherwise it advises to write `--`, which makes an input of `-5`.
+fn accept_hyphens(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        let is_number =
+            arg.get_long().is_some() && names.iter().any(|name| NUMBERS.contains(&name.as_str()));
+        if is_number { arg.allow_hyphen_values(true) } else { arg }
+    })
 }
 
 /// Returns the arguments that print the help of a command; for an unknown command, those of a usage
@@ -338,6 +353,53 @@ mod tests {
     #[test]
     fn argument_definitions_are_valid() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn messages_for_negative_numbers_name_the_number() {
+        for (args, message) in [
+            ("dedup a -m -5M", "'-5M' is no size"),
+            ("dedup a -m -5", "'-5' is no size"),
+            ("dedup a -m -j 2", "'-j' is no size"),
+            ("plan -n -5 -p 1%", "'-5' is not a whole number above 0"),
+            ("plan -n 5 -p -1", "'-1' is not a rate between 0 and 1"),
+            ("plan --bits -1 -k 3", "'-1' is not a whole number above 0"),
+            ("seen f a -n 5 --window -7d", "'-7d' is not a duration"),
+            ("build -o f a --seed -1", "'-1' is not a whole number from 0 to"),
+            ("build -o f a -k -1", "-1 is not in 1..=64"),
+            ("dedup a -j -1", "-1 is not in 1..=65535"),
+            ("count a --top -1", "'-1' is not a whole number above 0; write 1, 10 or 1,000"),
+            ("common a b --at-least -1", "-1 is not in 1..=126"),
+            ("shrink f -o g --factor -2", "'-2' is not a factor"),
+        ] {
+            let args = ["petal"].into_iter().chain(args.split(' ')).map(OsString::from);
+            let error = read(args).unwrap_err().to_string();
+            assert!(error.contains(message) && !error.contains("tip:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn hidden_names_of_commands_are_not_suggested() {
+        let error = |args: &str| {
+            let args = ["petal"].into_iter().chain(args.split(' ')).map(OsString::from);
+            read(args).unwrap_err().to_string()
+        };
+        for args in ["help foo", "foo", "foo shrink"] {
+            let error = error(args);
+            assert!(error.contains("unrecognized subcommand 'foo'"), "{error}");
+            assert!(!error.contains("fold") && !error.contains("tip:"), "{error}");
+        }
+        assert!(error("help chek").contains("a similar subcommand exists: 'check'"));
+        assert!(error("unqi").contains("'uniq'"));
+    }
+
+    #[test]
+    fn plan_names_the_commands_that_it_estimates() {
+        let args = ["petal", "plan", "count", "a"].map(OsString::from);
+        let error = read(args).unwrap_err().to_string();
+        let message =
+            "'count' cannot be estimated; petal plan estimates common, diff, symdiff and dedup";
+        assert!(error.contains(message) && !error.contains("tip:"), "{error}");
     }
 
     #[test]

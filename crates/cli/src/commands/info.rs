@@ -107,6 +107,7 @@ impl<'a> FilterInfo<'a> {
         let keys = match filter.filter_type() {
             FilterType::VectorQuotient => format!("{inserted}, copies included"),
             FilterType::Quotient => format!("{distinct}; {inserted}, copies included"),
+            _ if filter.inserted() == 1 => format!("{distinct}; 1 insert was new"),
             _ => format!("{distinct}; {inserted} inserts were new"),
         };
         let left = match self.capacity_left {
@@ -172,15 +173,24 @@ impl<'a> FilterInfo<'a> {
     /// Describes the window of a windowed filter; `None` for other types.
     fn window(&self) -> Option<String> {
         let parts = self.number("generations")?;
-        let window = match (self.number("window_ticks"), self.number("now")) {
+        // A window consists of all parts but the newest, which is not full.
+        let step = |window: u64| window.div_ceil((parts - 1).max(1));
+        let (window, step) = match (self.number("window_ticks"), self.number("now")) {
             // The ticks are seconds in filters that this program builds.
-            (Some(seconds), Some(0)) => format!("{}, clock not set yet", text::duration(seconds)),
             (Some(seconds), now) => {
-                format!("{}, clock at {} (Unix time)", text::duration(seconds), now.unwrap_or(0))
+                let window = text::duration(seconds);
+                let window = match now.unwrap_or(0) {
+                    0 => format!("{window}, clock not set yet"),
+                    now => format!("{window}, clock at {now} (Unix time)"),
+                };
+                (window, text::duration(step(seconds)))
             }
-            _ => format!("the last {}", text::keys(self.filter.capacity())),
+            _ => {
+                let keys = self.filter.capacity();
+                (format!("the last {}", text::keys(keys)), text::keys(step(keys)))
+            }
         };
-        Some(format!("{window}; it advances in steps of 1/{}", parts - 1))
+        Some(format!("{window}; it advances in steps of {step}"))
     }
 
     /// Returns the histogram of block fills, which are similar if the hash is good.

@@ -207,7 +207,7 @@ fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
                 fpr_at_double: sizing.expected_fpr(keys.saturating_mul(2)),
                 size: sizing.size_bytes(),
                 bits: sizing.size_bytes().saturating_mul(8),
-                probes: 0,
+                probes: sizing.probes().unwrap_or(0),
                 rate: Some(Box::new(move |keys| sizing.expected_fpr(keys))),
             }
         }
@@ -419,12 +419,18 @@ fn rows(plans: &[SizedFilter]) -> Vec<(&'static str, Vec<String>)> {
     rows.into_iter().map(|(name, value)| (name, plans.iter().map(value).collect())).collect()
 }
 
+/// The least width of a column of the table.
+const COLUMN: usize = 32;
+
 /// Formats a row for each value, and a column for each layout.
 fn table(plans: &[SizedFilter]) -> String {
+    let rows = rows(plans);
+    let longest = rows.iter().flat_map(|(_, values)| values).map(String::len).max().unwrap_or(0);
+    let width = COLUMN.max(longest + 2);
     let row = |(name, values): &(&str, Vec<String>)| {
-        let cells = values.iter().map(|value| format!("{value:<32}"));
+        let cells = values.iter().map(|value| format!("{value:<width$}"));
         let line = format!("{name:<20}{}", cells.collect::<String>());
         format!("{}\n", line.trim_end())
     };
-    rows(plans).iter().map(row).collect()
+    rows.iter().map(row).collect()
 }

@@ -245,8 +245,8 @@ fn print_wrong_lines(op: SetOp, report: &Report, progress: &ProgressReporter) {
         progress.print("warning: the filter is overfull, and the number of lost lines is unknown; raise -n or -m");
         return;
     }
-    let (kept, wrong) = (text::count(report.kept), text::significant(report.wrong));
-    let error = text::significant(report.wrong_error);
+    let (kept, wrong) = (text::count(report.kept), text::amount(report.wrong));
+    let error = text::amount(report.wrong_error);
     progress.print(&match op {
         SetOp::Common => {
             format!("note: {kept} lines; about {wrong} of them are wrong (standard error {error})")

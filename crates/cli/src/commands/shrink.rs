@@ -45,6 +45,12 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
         ShrinkTarget::Factor(divisor) if error.is_invalid() => {
             not_a_divisor(&args.filter, divisor, filter.as_dyn())
         }
+        ShrinkTarget::Fpr(rate) if error.is_invalid() => {
+            too_low(&args.filter, rate, filter.as_dyn())
+        }
+        ShrinkTarget::TargetFpr if error.is_invalid() && filter.as_dyn().target_fpr() > 0.0 => {
+            too_low(&args.filter, filter.as_dyn().target_fpr(), filter.as_dyn())
+        }
         _ => Failure::of_file(&args.filter)(error),
     })?;
     let (old, new) = (filter.as_dyn().size_bytes(), smaller.as_dyn().size_bytes());
@@ -65,6 +71,17 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
     smaller.write_to(&mut output, filter.metadata()).map_err(Failure::of_output(&args.output))?;
     output.finish()?;
     Ok(Outcome::Done)
+}
+
+/// The error of a rate below that of the filter, which only rises when the filter shrinks.
+fn too_low(path: &Path, rate: f64, filter: &dyn Membership) -> Failure {
+    Failure::Message(format!(
+        "{}: cannot shrink to a rate of {}: the filter's estimated rate is already {}; specify a \
+         higher rate with -p",
+        path.display(),
+        text::rate(rate),
+        text::rate(filter.estimated_fpr()),
+    ))
 }
 
 /// The error of a factor that does not divide the size; names the nearest factors that do.

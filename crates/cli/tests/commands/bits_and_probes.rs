@@ -254,3 +254,16 @@ fn impossible_bits_and_probes_are_errors() {
     assert_eq!(plans["plans"].as_array().unwrap().len(), 1);
     assert_eq!(plans["plans"][0]["type"], "classic");
 }
+
+#[test]
+fn plan_separates_long_columns() {
+    let dir = TestDir::new();
+    let text = dir.run("plan -n 1e11 -p 1%").text();
+    let layout = text.lines().find(|line| line.starts_with("layout")).unwrap();
+    assert!(layout.contains(" blocks of 512 bits  positions anywhere"), "{layout}");
+    let column = layout.find("positions").unwrap();
+    assert_eq!(text.lines().next().unwrap().find("classic"), Some(column), "{text}");
+    let text = dir.run("plan -n 1e6 -p 1% --type windowed").text();
+    let probes = text.lines().find_map(|line| line.strip_prefix("probes")).unwrap().trim();
+    assert!(text.contains(&format!(", {probes} probes\n")), "{text}");
+}

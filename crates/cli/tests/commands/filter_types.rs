@@ -347,6 +347,13 @@ fn windowed_filters_forget_by_time_and_by_count() {
     assert_eq!(json(&dir, "info --json o")["is_overfull"], false);
     let text = dir.run("info o").text();
     assert!(text.contains("\nwindow    1d, clock at "), "{text}");
+    assert!(text.contains(" (Unix time); it advances in steps of 8h\n"), "{text}");
+    // A window is rounded up to a multiple of 3 seconds: 4 s forgets a line after 6 to 8 s.
+    dir.run("build -q --window 4s --now 100 -o s a").ok();
+    let text = dir.run("info s").text();
+    assert!(text.contains("4s, clock at 100 (Unix time); it advances in steps of 2s\n"), "{text}");
+    assert_eq!(dir.run("check -c s a --now 107").text(), "2000\n");
+    assert_eq!(dir.run("check -c s a --now 108").code, Some(1));
     // By count: at least the last 2,000.
     dir.run("build -q --last 2000 -p 1e-6 -o l a").ok();
     assert_eq!(dir.run("check -c l a").text(), "2000\n");
@@ -356,7 +363,7 @@ fn windowed_filters_forget_by_time_and_by_count() {
     assert!(left < 700, "{left}");
     let text = dir.run("info l").text();
     assert!(
-        text.contains("\nwindow    the last 2,000 keys; it advances in steps of 1/3"),
+        text.contains("\nwindow    the last 2,000 keys; it advances in steps of 667 keys\n"),
         "{text}"
     );
     assert_eq!(dir.run("add l strangers").err, "", "no warning: old lines are forgotten");

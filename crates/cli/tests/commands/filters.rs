@@ -211,6 +211,9 @@ fn info_as_text_and_as_json() {
         assert!(line[name.len()..].trim_start().starts_with(value), "{line}");
     }
     assert!(text.contains(" distinct; 1,000 inserts were new\n"), "{text}");
+    dir.run_with("build -q -n 1000 -o one -", b"x\n").ok();
+    let one = dir.run("info one").text();
+    assert!(one.contains("\nkeys      about 1 distinct; 1 insert was new\n"), "{one}");
     let json = dir.run("info --json f").text();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["type"], &json["capacity"]), (&"bloom".into(), &1000.into()));
@@ -269,7 +272,7 @@ fn remove_from_unsupported_types_is_an_error() {
     let before = common::inode_and_content(&dir.files.file("f"));
     for args in ["remove f a", "remove f missing", "remove f a --missing -"] {
         let line = dir.run(args).failure();
-        assert!(line.contains("f: a bloom filter deletes no keys"), "{line}");
+        assert!(line.contains("f: a bloom filter deletes no keys; use counting, "), "{line}");
     }
     assert!(dir.run("remove missing a").failure().contains("missing: cannot read"));
     assert_eq!(common::inode_and_content(&dir.files.file("f")), before);

@@ -195,7 +195,12 @@ impl<S: Store> AnyFilter<S> {
             (ours, theirs) => {
                 let (ours, theirs) = (ours.as_dyn().filter_type(), theirs.as_dyn().filter_type());
                 if ours == theirs {
-                    return Err(Error::unsupported(ours.name(), "does not support unions"));
+                    return Err(Error::unsupported(
+                        ours.name(),
+                        "does not support unions",
+                        "use bloom, classic, counting, counting-classic, quotient, vector-quotient \
+                         or wide",
+                    ));
                 }
                 Err(Error::incompatible("type", ours, theirs))
             }
@@ -273,7 +278,12 @@ impl AnyFilter {
             Self::VectorQuotient(filter) => Ok(filter),
             Self::Static(_) | Self::Cascade(_) => {
                 let name = self.as_dyn().filter_type().name();
-                Err(Error::unsupported(name, "is built once from all its keys and never changes"))
+                Err(Error::unsupported(
+                    name,
+                    "is built once from all its keys and never changes",
+                    "build it again with all keys, or use another type, e.g. bloom, scalable or \
+                     quotient",
+                ))
             }
         }
     }

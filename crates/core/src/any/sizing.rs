@@ -241,7 +241,7 @@ impl WindowedBuilder {
                 plan.generations,
                 bloom(layout, info, 1).describe
             ),
-            probes: None,
+            probes: Some(layout.probes()),
             rate: Arc::new(move |keys| plan.expected_fpr(layout, keys)),
         })
     }

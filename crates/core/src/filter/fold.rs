@@ -90,8 +90,8 @@ impl<L: Layout, S: Store> Filter<L, S> {
         let now = self.estimated_fpr();
         Err(Error::invalid(
             "false-positive rate",
-            "at least the filter's own",
-            format!("{fpr:e} below {now:e}"),
+            "at least the filter's estimated rate",
+            format!("{fpr:e}, and the filter's is {now:.2e}"),
         ))
     }
 

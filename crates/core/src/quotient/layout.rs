@@ -7,7 +7,7 @@
 use crate::no_std::*;
 use core::cmp::Reverse;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Grouped, Result};
 use crate::kernel::quotient::{MAX_WIDTH, SLOTS, TableParams};
 use crate::layout::{LINE_BYTES, check_target, largest_fitting, smallest_for_fpr};
 use crate::math;
@@ -40,8 +40,9 @@ impl QuotientLayout {
     pub fn for_fpr(keys: u64, rate: f64) -> Result<Self> {
         let keys = check_target(keys, rate)?;
         let too_many = || {
-            let expected = "as many as 2^50 slots and 2^63 fingerprints hold at the rate";
-            Error::invalid("keys", expected, keys)
+            let expected =
+                "at most the number that 2^50 slots and fingerprints of 63 bits hold at this rate";
+            Error::invalid("keys", expected, Grouped(keys))
         };
         // The rate depends on the number of fingerprints alone, the capacity on that of slots.
         let rate_of = |fingerprints| math::fingerprint_fpr(keys, fingerprints);

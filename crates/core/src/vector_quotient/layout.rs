@@ -7,7 +7,7 @@
 use crate::no_std::*;
 use core::cmp::Ordering;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Grouped, Result};
 use crate::kernel::vector_quotient::{BlockShape, PairParams};
 use crate::layout::{LINE_BYTES, check_target, largest_fitting};
 use crate::math;
@@ -58,9 +58,10 @@ impl VectorQuotientLayout {
                 one.fpr(keys).partial_cmp(&other.fpr(keys)).unwrap_or(Ordering::Equal)
             })
         };
-        sized
-            .min_by(by_size)
-            .ok_or_else(|| Error::invalid("keys", "as many as 2^40 blocks hold at the rate", keys))
+        sized.min_by(by_size).ok_or_else(|| {
+            let expected = "at most the number that 2^40 blocks hold at this rate";
+            Error::invalid("keys", expected, Grouped(keys))
+        })
     }
 
     /// Returns the smallest layout with blocks of a shape.

@@ -1,4 +1,4 @@
-//! Filters whose inserts, queries and removals touch one or two cache lines at any load.
+//! Filters whose queries, removals and most inserts touch one or two cache lines at any load.
 //!
 //! A hash has a fingerprint: bucket and tag, which are stored in one of two blocks, a cache line each.
 //! The blocks and their operations are in `kernel/vector_quotient`.

@@ -45,7 +45,7 @@ impl MemoryLimit {
 
 /// Parses a size with its unit: `4G` is 4 GiB, `512M`, `1.5GiB`.
 fn size(text: &str) -> Result<u64, String> {
-    let expected = || format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K");
+    let expected = || not_a_size(text);
     let scheme = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match text[scheme.len()..].to_ascii_uppercase().as_str() {
         "B" => 1u64,
@@ -58,10 +58,22 @@ fn size(text: &str) -> Result<u64, String> {
     };
     let number: f64 = scheme.parse().map_err(|_| expected())?;
     let bytes = number * unit as f64;
-    if !(1.0..9.2e18).contains(&bytes) {
+    if bytes >= TOO_LARGE {
+        return Err(format!(
+            "'{text}' is more than the maximum, 8 EiB; write a number and a unit: 4G"
+        ));
+    }
+    if bytes.is_nan() || bytes < 1.0 {
         return Err(expected());
     }
     Ok(bytes as u64)
+}
+
+/// Sizes from here are errors.
+const TOO_LARGE: f64 = 9.2e18;
+
+fn not_a_size(text: &str) -> String {
+    format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K")
 }
 
 /// The message for a number without a unit. A large number is meant in bytes.
@@ -70,8 +82,8 @@ fn without_unit(text: &str) -> String {
         Ok(number) if number >= 1e5 => {
             format!("'{text}' has no unit; for bytes write {text}B, else a unit: 64K, 512M, 4G")
         }
-        Ok(_) => format!("'{text}' has no unit; write {text}M or {text}G"),
-        Err(_) => format!("'{text}' is no size; write a number and a unit: 4G, 512M, 64K"),
+        Ok(number) if number > 0.0 => format!("'{text}' has no unit; write {text}M or {text}G"),
+        _ => not_a_size(text),
     }
 }
 
@@ -151,6 +163,10 @@ mod tests {
         let advice = |text| MemoryLimit::parse(text).unwrap_err();
         assert!(advice("20000000").contains("for bytes write 20000000B"));
         assert!(advice("4").contains("write 4M or 4G"));
+        for bad in ["0", "-5", "-5M", "0G", "nan"] {
+            assert!(advice(bad).starts_with(&format!("'{bad}' is no size; ")), "{}", advice(bad));
+        }
+        assert!(advice("1e30G").contains("is more than the maximum, 8 EiB"));
         for bad in [
             "B", "0B", "0.5B", "", "G", "4", "4X", "-1G", "nanG", "1e300G", "4 G5", "0%", "101%",
             "%", "x%",

@@ -87,14 +87,12 @@ impl Magic {
     /// Detects the codec of an input that consists of these bytes. An input that ends after a
     /// complete magic number is a truncated file, not text.
     pub(in crate::io) fn of_whole(input: &[u8]) -> Self {
-        let begins = |codec| {
-            MAGICS.iter().any(|(of, pattern, _)| *of == codec && matches(pattern, input))
-        };
+        let begins =
+            |codec| MAGICS.iter().any(|(of, pattern, _)| *of == codec && matches(pattern, input));
         match Self::of(input) {
             Self::Maybe => {
-                let cut = |&&(codec, length): &&(Codec, usize)| {
-                    input.len() >= length && begins(codec)
-                };
+                let cut =
+                    |&&(codec, length): &&(Codec, usize)| input.len() >= length && begins(codec);
                 COMPLETE.iter().find(cut).map_or(Self::No, |(codec, _)| Self::Is(*codec))
             }
             sure => sure,
