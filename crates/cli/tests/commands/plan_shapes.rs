@@ -312,9 +312,11 @@ fn bounds_hold_when_little_is_spilled_or_nothing_survives() {
         "dedup frequent -m 8M",
         "dedup ints -m 8M",
         "diff late first -m 8M",
+        "diff ints half frequent -m 8M",
         "symdiff frequent ints -m 8M",
         "symdiff ints half -m 8M",
         "symdiff late first -m 64M",
+        "common ints frequent -m 8M",
         "common few other -m 8M",
         "common empty two -m 64M",
     ] {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::job::ExactJob;
-use super::simulation::{Chance, PhaseTotals, false_positives};
+use super::simulation::{Chance, PhaseTotals};
 use crate::error::{Error, Result};
 use crate::fingerprint::LineHasher;
 use crate::io::Input;
@@ -303,7 +303,7 @@ impl ExactJob<'_> {
 
 /// Returns the bounds of the false positives among the candidates.
 fn false_candidates(totals: &PhaseTotals) -> [u64; 2] {
-    let [least, most] = false_positives(totals.false_candidates as f64);
+    let [least, most] = totals.false_bounds;
     [least as u64, most.ceil() as u64]
 }
 

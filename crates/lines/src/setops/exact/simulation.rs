@@ -32,6 +32,7 @@ pub(super) struct PhaseTotals {
     /// Lines that the filter cannot rule out, and false positives among them.
     pub(super) candidates: u64,
     pub(super) false_candidates: u64,
+    pub(super) false_bounds: [f64; 2],
     /// Lines of the result.
     pub(super) kept: u64,
 }
@@ -49,14 +50,32 @@ pub(super) enum Chance {
 
 /// The relative error of calculated false-positive rates in a job, whose filters are sized from
 /// samples.
-pub(super) const FPR_MARGIN: f64 = 0.1;
+const FPR_MARGIN: f64 = 0.1;
 
 /// Returns the bounds of the false positives, whose number is random even if the rate is known. The
 /// calculated rate is that of a filter with the expected number of set bits.
-pub(super) fn false_positives(expected: f64) -> [f64; 2] {
+fn false_positives(expected: f64) -> [f64; 2] {
     let wrong = Interval::around(expected);
     let margin = wrong.value * FPR_MARGIN;
     [(wrong.least - margin).max(0.0), wrong.most + margin]
+}
+
+/// Returns the bounds of the lines of an input that are false positives, if `right` of its lines are in
+/// the filter. All copies of a line are false positives, or none.
+fn false_lines(input: &Sample, right: f64, rate: f64) -> [f64; 2] {
+    let [lines, distinct] = [input.lines, input.distinct].map(|number| number as f64);
+    let expected = (lines - right).max(0.0) * rate;
+    let [least, most] = false_positives(expected);
+    let copies = lines - distinct;
+    if copies < 1.0 {
+        return [least, most];
+    }
+    // The inequalities of Markov and of Cantelli, at 99 %: the variance is at most the expected
+    // number times the maximum number of copies.
+    let expected = expected * (1.0 + FPR_MARGIN);
+    let margin = (expected * 99.0).min(10.0 * (expected * (copies + 1.0)).sqrt());
+    let [least, _] = false_positives((distinct - right).max(0.0) * rate);
+    [least, most.max(expected + margin).min((lines - right).max(0.0))]
 }
 
 impl ExactJob<'_> {
@@ -109,8 +128,8 @@ impl ExactJob<'_> {
             prior: 0,
             skipped: 0,
             rest: Rest { bytes: sizes.first.bytes, lines: sizes.first.lines as f64 },
-            first_records: [0; 2],
-            other_records: [0; 2],
+            most_first: 0,
+            most_other: 0,
             divides: false,
             is_empty: false,
             spill: SpillBounds::new(work, self.budget.workers, self.partitions(plan, sizes, 0)),
@@ -161,9 +180,9 @@ pub(super) struct Run<'a> {
     prior: u64,
     /// Bytes of inputs that are skipped in a pass.
     skipped: u64,
-    /// The bounds of the records of the first input, and of the smallest other input.
-    first_records: [u64; 2],
-    other_records: [u64; 2],
+    /// Maximum number of records of the first input, and of the other input that is narrowed.
+    most_first: u64,
+    most_other: u64,
     /// Whether partitions may be divided.
     divides: bool,
     /// The part of the first input that is not decided in memory.
@@ -268,16 +287,16 @@ impl Run<'_> {
     fn join(&mut self) {
         let InputSizes { op, first, others, .. } = self.sizes;
         let all = || others.iter().chain([first]).map(|input| input.distinct);
-        let [least_first, most_first] = self.first_records;
+        let most_first = self.most_first;
         let entries = match (self.out.strategy, op) {
             ("narrow", SetOp::Common) => {
-                let [least_other, most_other] = self.other_records;
-                let most = most_first.max(most_other).min(all().max().unwrap_or(0));
-                [least_first.min(least_other).min(1), most]
+                [0, most_first.max(self.most_other).min(all().max().unwrap_or(0))]
             }
             (_, SetOp::Common) => [all().min().unwrap_or(0), all().max().unwrap_or(0)],
             ("narrow", _) => [0, most_first.min(first.distinct)],
-            _ => [first.distinct.saturating_sub(self.prior), first.distinct.min(most_first)],
+            // The rest has at least the lines of the result that were not decided.
+            _ if self.prior > 0 => [self.out.kept.saturating_sub(self.prior), most_first],
+            _ => [first.distinct, first.distinct.min(most_first)],
         };
         self.divides = self.spill.join(entries);
     }
@@ -368,9 +387,18 @@ impl Run<'_> {
     /// Writes records of all lines.
     fn partition(&mut self) {
         let sizes = self.sizes;
-        for other in &sizes.others {
-            self.read(other);
-            self.write_records_of_all(other, other.lines as f64, OTHER_RECORD);
+        let roles = if sizes.op.separates_others() { 1 } else { sizes.others.len().max(1) };
+        // Others that are taken as one input are read in one pass.
+        for others in sizes.others.chunks(roles) {
+            let sum = |number: fn(&Sample) -> u64| others.iter().map(number).sum::<u64>();
+            let together = Sample {
+                bytes: sum(|other| other.bytes),
+                lines: sum(|other| other.lines),
+                distinct: sum(|other| other.distinct),
+                ..Sample::default()
+            };
+            self.read(&together);
+            self.write_records_of_all(&together, together.lines as f64, OTHER_RECORD);
         }
         self.partition_first();
     }
@@ -380,7 +408,7 @@ impl Run<'_> {
         let Rest { bytes, lines } = self.rest;
         self.read_part(bytes);
         self.write_records_of_all(&self.sizes.first, lines, FIRST_RECORD);
-        self.first_records = [lines as u64; 2];
+        self.most_first = lines as u64;
     }
 
     /// Writes records of `lines` lines of an input.
@@ -421,7 +449,7 @@ impl Run<'_> {
             self.is_empty = true;
             return;
         }
-        let [least, most] = false_positives(wrong);
+        let [least, most] = false_lines(next, right, rate);
         let candidates = [right + least, right + wrong, right + most];
         let filter = self.plan.candidate_filter_bytes;
         self.write_records(candidates, right + most, there, [filter, size + filter]);
@@ -430,6 +458,7 @@ impl Run<'_> {
         }
         self.out.candidates = (right + wrong) as u64;
         self.out.false_candidates = wrong as u64;
+        self.out.false_bounds = [least, most];
         let memory = self.filter_memory().saturating_sub(self.held).max(self.work() / 4);
         let (size, rate) = match self.plan.candidate_filter_bytes {
             0 => self.filter(self.out.candidates, memory),
@@ -439,17 +468,17 @@ impl Run<'_> {
         let least_size = if filter == 0 { 0 } else { size };
         let confirm = |run: &mut Self, sample: &Sample, shared: [f64; 3], record| {
             run.read(sample);
-            let [_, wrong, _] = shared.map(|shared| (sample.lines as f64 - shared).max(0.0) * rate);
-            let [least_wrong, most_wrong] = false_positives(wrong);
             let [least, value, most] = shared;
+            let wrong = (sample.lines as f64 - value).max(0.0) * rate;
+            let [least_wrong, _] = false_lines(sample, most, rate);
+            let [_, most_wrong] = false_lines(sample, least, rate);
             let records = [least + least_wrong, value + wrong, most + most_wrong];
             run.write_records(records, records[2], record, [least_size, size]);
             records
         };
         let shared = (begin.lines as f64 * shared_back).min(begin.lines as f64);
         let records = confirm(self, begin, [shared; 3], back);
-        let sides = [candidates, records].map(|[least, _, most]| [least as u64, most as u64]);
-        [self.other_records, self.first_records] = sides;
+        [self.most_other, self.most_first] = [candidates, records].map(|[_, _, most]| most as u64);
         for (j, other) in sizes.others.iter().enumerate() {
             if j != self.plan.smallest {
                 // Lines that all inputs have, or all that the first one has.
@@ -488,6 +517,7 @@ impl Run<'_> {
         }
         self.out.candidates = (right + wrong) as u64;
         self.out.false_candidates = wrong as u64;
+        self.out.false_bounds = [least_wrong, most_wrong];
         let (size, rate) = self.filter(self.out.candidates, self.filter_memory());
         let of_others: f64 = sizes.others.iter().map(|other| other.lines as f64).sum();
         let shared: f64 = (0..sizes.others.len())
@@ -509,7 +539,7 @@ impl Run<'_> {
         let more = false_positives(rest * rate)[1];
         let records = [least, lines + rest * rate, most + copies + more];
         self.write_records(records, records[2], FIRST_RECORD, [0, size]);
-        self.first_records = [least as u64, records[2] as u64];
+        self.most_first = records[2] as u64;
     }
 
     /// Returns the mean false-positive rate while `new` lines of the first input are inserted after
