@@ -79,7 +79,8 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
         self.info().target_fpr
     }
 
-    /// Returns how many inserts were new.
+    /// Returns how many inserts were new; in quotient and vector quotient filters, the number of keys
+    /// with all their copies.
     ///
     /// After a union or intersection it is an estimate of the number of distinct keys, always
     /// finite, with the standard errors of [`Filter::compare`](crate::Filter::compare). So it is

@@ -105,8 +105,8 @@ impl<'a> FilterInfo<'a> {
             self.estimated_len.map_or_else(|| "unknown: all bits are set".to_owned(), about);
         let inserted = text::count(filter.inserted());
         let keys = match filter.filter_type() {
-            FilterType::VectorQuotient => format!("{inserted}, copies included"),
-            FilterType::Quotient => format!("{distinct}; {inserted}, copies included"),
+            FilterType::VectorQuotient => format!("{inserted} with copies"),
+            FilterType::Quotient => format!("{distinct}; {inserted} with copies"),
             _ if filter.inserted() == 1 => format!("{distinct}; 1 insert was new"),
             _ => format!("{distinct}; {inserted} inserts were new"),
         };

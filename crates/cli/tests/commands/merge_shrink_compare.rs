@@ -219,7 +219,7 @@ fn merged_filter_keeps_the_lines_of_each_when_those_of_the_other_are_removed() {
     assert!(text.contains(" distinct; "), "{text}");
     dir.run("build -q --type vector-quotient -n 5000 -o vqf a a").ok();
     let text = dir.run("info vqf").text();
-    assert!(text.contains("4,000, copies included\n"), "{text}");
+    assert!(text.contains("4,000 with copies\n"), "{text}");
 }
 
 /// Suggested factors are near the one that was given.

@@ -96,10 +96,10 @@ impl BlockParams<8> {
     /// that compilers move it out of loops.
     ///
     /// # Panics
-    /// If there are fewer lines than blocks.
+    /// If there are no blocks, or fewer lines than blocks.
     #[inline(always)]
     pub(super) fn checked_line(&self, lines: &[CacheLine], hash: u64) -> usize {
-        // One comparison: no blocks are too many, too.
+        // With 0 blocks the subtraction wraps, so this is one comparison for both.
         assert!(self.blocks.wrapping_sub(1) < lines.len() as u64, "fewer lines than blocks");
         self.first_line(hash)
     }

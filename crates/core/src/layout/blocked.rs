@@ -175,7 +175,7 @@ impl BlockedLayout {
             return Ok(layout);
         }
         // The count of all keys is then within a few thousandths of a key.
-        let tolerance = 1e-3 / capacity.max(1) as f64;
+        let tolerance = 1e-3 / capacity as f64;
         let inserted =
             math::expected_insertions(capacity, |keys| layout.fpr_within(keys, tolerance));
         Self::for_fpr(inserted.ceil() as u64, fpr)

@@ -79,8 +79,8 @@ pub(super) fn compared_with(
     approximation
         .map(|found| (math::probability_of_either(found.fpr, floor), found.error))
         .filter(|&(rate, error)| is_far(rate, error))
-        // A rate that is less than the error can be negative. The error is then less than `fpr`, too.
-        .map_or_else(exact, |(rate, error)| if rate > 0.0 { rate } else { error })
+        // A rate that is less than the error can be negative; it is then far below `fpr`.
+        .map_or_else(exact, |(rate, error)| if rate > 0.0 { rate } else { error.min(fpr) })
 }
 
 /// Returns the smallest number up to `max` for which `fpr_of` is at most `fpr`, if `fpr_of` is

@@ -14,7 +14,8 @@
 //! or threads.
 //!
 //! Memory: twice the hashes, 16 bytes per key, beside the filter; for each thread 8 bytes per slot of a
-//! shard, and a table of duplicates ([`DuplicateFinder`]): four megabytes.
+//! shard, and a table of duplicates ([`DuplicateFinder`]): some megabytes, and 8 bytes for each copy of
+//! the most frequent key.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;

@@ -7,7 +7,7 @@
 //! are sorted instead.
 //!
 //! Cost: one pass over the keys, a tenth of the time of solving the shard. Memory: 32 bytes per key of a
-//! group, and up to 8 per key that waits.
+//! group of mean size, and 8 per key of the largest group, which has all copies of a frequent key.
 
 use super::super::sort::{drop_duplicates, reserve};
 use crate::error::Result;

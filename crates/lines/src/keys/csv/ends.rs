@@ -54,23 +54,29 @@ impl EndScan {
     /// Source: speculative parsing (Ge et al., "Speculative distributed CSV data parsing for big data
     /// analytics", 2019).
     pub(crate) fn anywhere(separator: u8, text: &[u8]) -> Self {
+        if memchr::memchr(b'"', text).is_none() {
+            return Self::new(separator);
+        }
         let [outside, inside] = [State::FieldStart, State::Quoted]
             .map(|state| Self { separator, state })
             .map(|scan| (scan.misplaced_quotes(text), scan));
         if inside.0 < outside.0 { inside.1 } else { outside.1 }
     }
 
-    /// Returns the number of quotes of a text that stand inside an unquoted field or before one.
+    /// Returns the number of quotes of a text that stand inside an unquoted field, or close a field
+    /// before its end, or open one that begins with a separator, which hardly any does.
     fn misplaced_quotes(self, text: &[u8]) -> usize {
-        let mut state = self.state;
+        let (mut state, mut opened) = (self.state, false);
         text.iter()
             .filter(|&&byte| {
-                let before = state;
+                let (before, opened_before) = (state, opened);
                 state = state.after(byte, self.separator);
+                opened = before == State::FieldStart && byte == b'"';
                 match before {
                     State::Unquoted => byte == b'"',
                     State::AfterQuote => state == State::Unquoted && byte != b'\r',
-                    State::FieldStart | State::Quoted => false,
+                    State::Quoted => opened_before && byte == self.separator,
+                    State::FieldStart => false,
                 }
             })
             .count()
@@ -247,25 +253,41 @@ mod tests {
         (ends, state)
     }
 
-    /// The state is found from any position of a text whose quotes are where they belong.
+    /// The state is found from any position of a text, also if quoted fields end with a line end, are
+    /// long or stand beside quotes inside unquoted fields.
     #[test]
     fn scan_from_anywhere_finds_the_ends_of_the_records() {
         let mut rng = Rng::new(4);
-        let mut text = Vec::new();
-        for row in 0..400 {
-            let comment =
-                ["", "one line", "two\nlines", "a \"\"word\"\"\nin quotes, and\r\nmore"][row % 4];
-            text.extend(format!("{row},\"{comment}\",plain,\"\"\n").bytes());
-        }
-        let (ends, _) = naive(&text, b',');
-        for _ in 0..2000 {
-            let from = rng.below(text.len() - 400);
-            let mut found = Vec::new();
-            EndScan::anywhere(b',', &text[from..]).ends(&text[from..], usize::MAX, &mut found);
-            let after: Vec<_> =
-                ends.iter().filter(|&&end| end >= from).map(|end| end - from).collect();
-            let shown = String::from_utf8_lossy(&text[from..from + 40]);
-            assert!(found == after, "{from}: {shown:?}");
+        let lines = "a line of a long text\n".repeat(100);
+        let comments = [
+            &["", "one line", "two\nlines", "a \"\"word\"\"\nin quotes, and\r\nmore"][..],
+            &["one line\n", "two\nlines\n"],
+            &[&lines],
+        ];
+        let rows: [fn(usize, &str) -> String; 3] = [
+            |row, comment| format!("{row},\"{comment}\",plain,\"\"\n"),
+            |row, comment| format!("{row},5\" pipe,\"{comment}\",3\n"),
+            |row, comment| format!("{row},{},\"{comment}\",3\n", "plain ".repeat(500)),
+        ];
+        for (comments, row) in comments.iter().flat_map(|it| rows.map(|row| (it, row))) {
+            let text: String =
+                (0..400).map(|number| row(number, comments[number % comments.len()])).collect();
+            let text = text.as_bytes();
+            let (ends, _) = naive(text, b',');
+            for _ in 0..300 {
+                let from = rng.below(text.len() - text.len() / 10);
+                let to = text.len().min(from + (17 << 10));
+                let (mut found, window) = (Vec::new(), &text[from..to]);
+                // Whether the first quote of a text opens a field is known from the byte before it.
+                if window[0] == b'"' {
+                    continue;
+                }
+                EndScan::anywhere(b',', window).ends(window, usize::MAX, &mut found);
+                let after = ends.iter().filter(|&&end| (from..to).contains(&end));
+                let expected: Vec<_> = after.map(|end| end - from).collect();
+                let shown = String::from_utf8_lossy(&window[..40]);
+                assert!(found == expected, "{from}: {shown:?}");
+            }
         }
         assert!(!EndScan::anywhere(b',', b"text, without\nquotes").is_quoted());
     }
