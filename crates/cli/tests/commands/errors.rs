@@ -46,7 +46,7 @@ fn unreadable_inputs_are_errors() {
         assert!(line.contains(message) && line.contains("read only once"), "{args}: {line}");
     }
     failure(&dir, "dedup a -T missing --strategy partition", &["missing", "-T"]);
-    // Nobody writes to it: reading would wait.
+    // It has no writer, so that reading would wait.
     assert!(Command::new("mkfifo").arg(dir.files.file("p")).status().unwrap().success());
     failure(&dir, "dedup p p", &["p: is named twice"]);
     failure(&dir, "common p ./p", &["./p: is the same stream as p"]);

@@ -248,8 +248,8 @@ fn shard_of(hash: u64) -> usize {
     (((product >> 64) as u64 ^ product as u64) >> 62) as usize
 }
 
-/// Duplicates in one shard of four, in each, and so many that there are fewer shards or other dimensions
-/// without them.
+/// Duplicates in one shard of four and in each; there are fewer shards, or other dimensions, without the
+/// duplicates of some of these sets.
 #[test]
 fn duplicates_in_some_shards_do_not_change_the_filter() {
     let set = hashes(32, 800_000);

@@ -227,8 +227,8 @@ impl Keys<'_> {
         Ok(())
     }
 
-    /// Returns a filter; `None` if there is none, or if there were so many duplicates that the
-    /// dimensions are not those of a filter of the keys that are left.
+    /// Returns a filter; `None` if there is none, or if the dimensions are not those of a filter of
+    /// the keys that are left without duplicates.
     fn solve(&mut self, wanted: &Wanted) -> Result<Option<FuseTable<Owned>>> {
         let sizes = self.sizes(wanted.rate)?;
         let most = sizes.most;
