@@ -103,7 +103,7 @@ pub enum ErrorKind {
         filter: &'static str,
         /// The reason, as a predicate: "deletes no keys".
         reason: &'static str,
-        /// The types that support it, as a remedy.
+        /// What to do instead.
         advice: &'static str,
     },
     /// The filter takes no more keys.

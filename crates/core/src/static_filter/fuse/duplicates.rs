@@ -73,7 +73,7 @@ impl DuplicateFinder {
                     }
                     Some(false) => {}
                     None => {
-                        // Room for all: these keys, or copies of them, were read from before `end`.
+                        // All of them fit: these keys, or copies of them, were read from before `end`.
                         let rest = waits - at;
                         keys[left..left + rest].copy_from_slice(&self.waiting[at..waits]);
                         return Ok(sort(keys, left + rest, end));

@@ -71,7 +71,8 @@ impl Solver {
     }
 
     /// Drops the duplicates of the keys of the last attempt, which failed; returns how many are left, at
-    /// the front. Keys with duplicates are not peeled, and hardly any others are not.
+    /// the front. Keys with duplicates are never peeled, and most others are, unless a
+    /// slot has more keys than it counts: then none is.
     pub(super) fn drop_duplicates(&mut self, keys: &mut [u64]) -> Result<usize> {
         let Self { slots, order, peeled, marks, unpeeled } = self;
         let words = keys.len().div_ceil(64);
