@@ -352,7 +352,7 @@
       capacity: grouped(plan.capacity),
       fpr: percent(plan.fpr),
       memory: digits(plan.size_bytes / UNITS[inputs.unit.value], 4),
-      probes: plan.probes === null ? text.noProbes : String(plan.probes),
+      probes: hasProbes ? String(plan.probes) : text.noProbes,
     };
     for (const field of FIELDS) inputs[field].placeholder = shown[field];
     show(plan);

@@ -123,6 +123,15 @@ mod tests {
     }
 
     #[test]
+    fn fixed_probes_are_shown_without_a_curve() {
+        let mut request =
+            json!({ "op": "plan", "type": "windowed", "capacity": 2720, "fpr": 4e-7 });
+        assert_eq!(ask(request.clone())["probes"], 16);
+        request["op"] = json!("curves");
+        assert_eq!(ask(request)["probes"], Value::Null);
+    }
+
+    #[test]
     fn curves_pass_through_the_plan() {
         let request = json!({ "op": "curves", "type": "classic", "capacity": 1000, "fpr": 0.01 });
         let (curves, mut plan) = (ask(request.clone()), request);

@@ -34,6 +34,7 @@ pub(crate) struct Plan {
     pub(crate) size_bytes: u64,
     /// Bits without the rest of the last cache line; counters count `COUNTER_WIDTH` times.
     pub(crate) bits: u64,
+    /// Bits of a key; `None` for types without such a number, or with several.
     pub(crate) probes: Option<u32>,
     /// The smallest or the best layout, as the library describes it.
     pub(crate) layout: String,
@@ -98,10 +99,10 @@ impl Wanted {
         let memory = self.memory.map(|bytes| ByteSize::bytes(bytes / times));
         let by_bits = |layout: L, capacity| {
             let made_from = MadeFrom::Bits(layout.bits(), layout.probes());
-            self.planned(capacity, made_from, layout.bits() * times, layout.probes())
+            self.planned(capacity, made_from, Some(layout.bits() * times))
         };
         let by_fpr = |layout: L, capacity, made_from| {
-            self.planned(capacity, made_from, layout.bits() * times, layout.probes())
+            self.planned(capacity, made_from, Some(layout.bits() * times))
         };
         match (self.capacity, self.fpr, memory, self.probes) {
             (Some(n), Some(fpr), limit, probes) => {
@@ -143,7 +144,7 @@ impl Wanted {
 
     /// Plans a type that is sized by capacity and rate, and searches one of them if the memory is given instead.
     fn by_rate(&self) -> Result<Plan> {
-        let plan = |capacity, fpr| self.planned(capacity, MadeFrom::Fpr(fpr), 0, 0);
+        let plan = |capacity, fpr| self.planned(capacity, MadeFrom::Fpr(fpr), None);
         match (self.capacity, self.fpr, self.memory) {
             (Some(n), Some(fpr), limit) => self.check_limit(plan(n, fpr)?, limit.is_some()),
             (None, Some(fpr), Some(memory)) => {
@@ -169,8 +170,9 @@ impl Wanted {
         }
     }
 
-    /// Returns the plan of a filter that a builder makes from these parameters.
-    fn planned(&self, capacity: u64, from: MadeFrom, bits: u64, probes: u32) -> Result<Plan> {
+    /// Returns the plan of a filter that a builder makes from these parameters. Without a number of bits, those of the
+    /// whole size count.
+    fn planned(&self, capacity: u64, from: MadeFrom, bits: Option<u64>) -> Result<Plan> {
         let filter_type = self.filter_type;
         if matches!(filter_type, FilterType::Static | FilterType::StaticFuse) {
             let MadeFrom::Fpr(fpr) = from else { return Err(TOO_FEW.to_owned()) };
@@ -196,8 +198,8 @@ impl Wanted {
             filter_type,
             capacity,
             size_bytes: sizing.size_bytes(),
-            bits: if bits == 0 { sizing.size_bytes() * 8 } else { bits },
-            probes: (probes > 0).then_some(probes),
+            bits: bits.unwrap_or(sizing.size_bytes() * 8),
+            probes: sizing.probes(),
             layout: sizing.describe().to_owned(),
             made_from: from,
             rate: Rate::OfKeys(sizing),
@@ -212,6 +214,18 @@ impl Plan {
             Rate::Constant(fpr) => *fpr,
             Rate::OfKeys(sizing) => sizing.expected_fpr(keys),
         }
+    }
+
+    /// Returns the number of probes of a type whose builder takes one.
+    pub(crate) fn free_probes(&self) -> Option<u32> {
+        let free = matches!(
+            self.filter_type,
+            FilterType::Bloom
+                | FilterType::Classic
+                | FilterType::Counting
+                | FilterType::CountingClassic
+        );
+        self.probes.filter(|_| free)
     }
 
     /// Returns the number of keys that the filter can hold; `None` if it takes any number.
