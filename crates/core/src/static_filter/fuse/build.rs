@@ -14,8 +14,7 @@
 //! or threads.
 //!
 //! Memory: twice the hashes, 16 bytes per key, beside the filter; for each thread 8 bytes per slot of a
-//! shard, and a table of duplicates ([`DuplicateFinder`]): some megabytes, and 8 bytes for each copy of
-//! the most frequent key.
+//! shard, and a table of duplicates ([`DuplicateFinder`]), which takes some megabytes.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -126,10 +125,11 @@ pub(in super::super) fn build(
     if keys.has_many_duplicates(&groups)? {
         keys.drop_duplicates(wanted.threads)?;
     }
-    let distinct = keys.distinct;
+    let before = keys.count();
     let mut solved = keys.solve(wanted);
     // An error is not returned yet: without duplicates, memory or the rate may suffice.
-    if !distinct && !matches!(solved, Ok(Some(_))) {
+    let has_changed = keys.count() < before || !keys.distinct;
+    if has_changed && !matches!(solved, Ok(Some(_))) {
         keys.drop_duplicates(wanted.threads)?;
         solved = keys.solve(wanted);
     }

@@ -2,12 +2,14 @@
 //!
 //! The keys of a group enter a hash table, and those that are already in it are dropped. The table is
 //! cleared before the next group, so that it stays cached; a key's first cell depends on its highest
-//! bits in the group. A key whose first cell has another key waits until the end of the group, so that
+//! bits in the group. A key whose first cell has another key waits until the end of its batch, so that
 //! the loop over all keys has no unpredictable branch. Keys that cluster, which only selected ones do,
 //! are sorted instead.
 //!
 //! Cost: one pass over the keys, a tenth of the time of solving the shard. Memory: 32 bytes per key of a
-//! group of mean size, and 8 per key of the largest group, which has all copies of a frequent key.
+//! group of mean size, and 8 per key of a batch.
+
+use core::ops::Range;
 
 use super::super::sort::{drop_duplicates, reserve};
 use crate::error::Result;
@@ -21,12 +23,14 @@ const CELLS: usize = 4;
 const VISITS: usize = 8;
 /// An empty cell. Hardly any set has this key, which is in the first group.
 const EMPTY: u64 = 0;
+/// Keys of a batch.
+const BATCH: usize = 4096;
 
 /// The hash table, reused for each shard.
 #[derive(Default)]
 pub(super) struct DuplicateFinder {
     cells: Vec<u64>,
-    /// The keys of a group whose first cell has another key. Longer than their number.
+    /// The keys of a batch whose first cell has another key; behind them unused elements.
     waiting: Vec<u64>,
 }
 
@@ -41,46 +45,39 @@ impl DuplicateFinder {
     ) -> Result<usize> {
         let size = CELLS * keys.len().div_ceil(ranges.max(1));
         let mut table = Table::new(&mut self.cells, size, groups, VISITS * keys.len())?;
+        let missing = keys.len().min(BATCH).saturating_sub(self.waiting.len());
+        reserve(&mut self.waiting, missing)?;
+        self.waiting.resize(self.waiting.len() + missing, 0);
         let (mut left, mut begin) = (0, 0);
         while begin < keys.len() {
             let group = scale(keys[begin], groups);
             let length = keys[begin..].iter().take_while(|&&g| scale(g, groups) == group).count();
-            let missing = length.saturating_sub(self.waiting.len());
-            reserve(&mut self.waiting, missing)?;
-            self.waiting.resize(self.waiting.len() + missing, 0);
-            let (end, mut waits) = (begin + length, 0);
+            let end = begin + length;
             if group == 0 && keys[begin..end].contains(&EMPTY) {
                 return Ok(sort(keys, left, begin));
             }
             table.cells.fill(EMPTY);
-            for at in begin..end {
-                let g = keys[at];
-                let cell = &mut table.cells[table.first_cell(g)];
-                let found = *cell;
-                // Any of these may be random: no branches.
-                *cell = if found == EMPTY { g } else { found };
-                keys[left] = g;
-                left += usize::from(found == EMPTY);
-                self.waiting[waits] = g;
-                waits += usize::from((found != EMPTY) & (found != g));
-            }
-            for at in 0..waits {
-                let g = self.waiting[at];
-                match table.insert(g) {
-                    Some(true) => {
-                        keys[left] = g;
-                        left += 1;
-                    }
-                    Some(false) => {}
-                    None => {
-                        // All of them fit: these keys, or copies of them, were read from before `end`.
-                        let rest = waits - at;
-                        keys[left..left + rest].copy_from_slice(&self.waiting[at..waits]);
-                        return Ok(sort(keys, left + rest, end));
+            while begin < end {
+                let batch = begin..end.min(begin + BATCH);
+                begin = batch.end;
+                let waits = table.insert_first(keys, batch, &mut left, &mut self.waiting);
+                for at in 0..waits {
+                    let g = self.waiting[at];
+                    match table.insert(g) {
+                        Some(true) => {
+                            keys[left] = g;
+                            left += 1;
+                        }
+                        Some(false) => {}
+                        None => {
+                            // All of them fit: these keys, or copies of them, were read from before `begin`.
+                            let rest = waits - at;
+                            keys[left..left + rest].copy_from_slice(&self.waiting[at..waits]);
+                            return Ok(sort(keys, left + rest, begin));
+                        }
                     }
                 }
             }
-            begin = end;
         }
         Ok(left)
     }
@@ -109,6 +106,33 @@ impl<'a> Table<'a> {
         scale(g.wrapping_mul(self.groups), self.cells.len() as u64) as usize
     }
 
+    /// Adds the keys of a range whose first cell is empty, and moves them to `left`. Those whose first cell
+    /// has another key are written to `waiting`; returns their number.
+    #[inline(always)]
+    fn insert_first(
+        &mut self,
+        keys: &mut [u64],
+        range: Range<usize>,
+        left: &mut usize,
+        waiting: &mut [u64],
+    ) -> usize {
+        let (mut waits, mut end) = (0, *left);
+        for at in range {
+            let g = keys[at];
+            let first = self.first_cell(g);
+            let cell = &mut self.cells[first];
+            let found = *cell;
+            // Any of these may be random: no branches.
+            *cell = if found == EMPTY { g } else { found };
+            keys[end] = g;
+            end += usize::from(found == EMPTY);
+            waiting[waits] = g;
+            waits += usize::from((found != EMPTY) & (found != g));
+        }
+        *left = end;
+        waits
+    }
+
     /// Adds a key; returns whether it is new, or `None` if that took too many visits.
     fn insert(&mut self, g: u64) -> Option<bool> {
         let mut cell = self.first_cell(g);
@@ -133,7 +157,7 @@ fn sort(keys: &mut [u64], left: usize, at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::DuplicateFinder;
+    use super::{BATCH, CELLS, DuplicateFinder};
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -170,6 +194,14 @@ mod tests {
             check(&set, 3, 1);
         }
         check(&[7; 300], 1, 1);
+    }
+
+    #[test]
+    fn copies_of_a_frequent_key_take_no_memory() {
+        let mut keys = vec![7; 3 * BATCH];
+        let mut finder = DuplicateFinder::default();
+        assert_eq!(finder.drop_duplicates(&mut keys, 1 << 20, 1 << 20).unwrap(), 1);
+        assert!(finder.waiting.capacity() <= BATCH && finder.cells.capacity() <= CELLS);
     }
 
     /// Keys of one cell, of which a table would visit half for each.
