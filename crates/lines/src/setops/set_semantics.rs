@@ -136,6 +136,11 @@ impl SetMatcher {
         Self { op, build_side, table, round: 0 }
     }
 
+    /// Returns whether the first input is the build side.
+    pub(super) fn builds_first(&self) -> bool {
+        self.build_side == BuildSide::First
+    }
+
     /// Returns the indices of the other inputs on the build side, in order.
     pub(super) fn build_inputs(&self, others: usize) -> Vec<usize> {
         match (self.build_side, self.op) {

@@ -105,30 +105,47 @@ impl ExactJob<'_> {
         printer: &mut Printer<'_>,
         report: &mut Report,
     ) -> Result<InMemoryOutcome> {
+        let mut matcher = self.new_matcher(first, sizes)?;
+        if !self.build(&mut matcher, first, others, report)? {
+            return Ok(InMemoryOutcome::BuildSideTooLarge);
+        }
+        self.probe(&mut matcher, others, report)?;
+        self.decide(matcher, first, printer, report)
+    }
+
+    /// Chooses the build side. Returns a matcher without lines.
+    fn new_matcher(&self, first: &[Input], sizes: &InputSizes) -> Result<SetMatcher> {
         let memory = self.budget.work;
         let distinct: Vec<_> = sizes.others.iter().map(|other| other.distinct).collect();
         let repeatable = first.iter().all(Input::is_repeatable);
         let known = if repeatable { sizes.first.distinct } else { u64::MAX / 2 };
-        let (mut seed, mut expected) =
+        let (mut build_side, mut expected) =
             choose_build_side(self.op, known, &distinct, Table::capacity(memory) / 10 * 9);
-        if !repeatable && seed == BuildSide::First {
-            (seed, expected) = (BuildSide::Others(0), distinct.iter().sum());
+        if !repeatable && build_side == BuildSide::First {
+            (build_side, expected) = (BuildSide::Others(0), distinct.iter().sum());
         }
         if !repeatable {
             // The table grows with the input: a short stream must not allocate all memory.
             expected = expected.min(distinct.iter().sum());
         }
-        let mut matcher = SetMatcher::new(self.op, seed, Table::new(memory, expected)?);
-        let refs: Vec<_> = first.iter().collect();
+        Ok(SetMatcher::new(self.op, build_side, Table::new(memory, expected)?))
+    }
 
-        // Build, then probe with the other inputs.
-        let mut fits = true;
+    /// Inserts the lines of the build side. Returns false if the table is full before the end.
+    fn build(
+        &self,
+        matcher: &mut SetMatcher,
+        first: &[Input],
+        others: &[Input],
+        report: &mut Report,
+    ) -> Result<bool> {
         let mut build_inputs: Vec<Vec<&Input>> = Vec::new();
-        if seed == BuildSide::First {
-            build_inputs.push(refs.clone());
+        if matcher.builds_first() {
+            build_inputs.push(first.iter().collect());
         }
         build_inputs
             .extend(matcher.build_inputs(others.len()).into_iter().map(|j| vec![&others[j]]));
+        let mut fits = true;
         for inputs in build_inputs {
             let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
                 let second = batch.input >= self.boundary;
@@ -151,9 +168,14 @@ impl ExactJob<'_> {
             };
             report.add_pass(self.pass().run("reading", &inputs, self.fingerprints(), fold)?);
             if !fits {
-                return Ok(InMemoryOutcome::BuildSideTooLarge);
+                break;
             }
         }
+        Ok(fits)
+    }
+
+    /// Looks up the lines of the other inputs that are not on the build side.
+    fn probe(&self, matcher: &mut SetMatcher, others: &[Input], report: &mut Report) -> Result<()> {
         for j in matcher.probe_inputs(others.len()) {
             let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
                 for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
@@ -164,49 +186,49 @@ impl ExactJob<'_> {
                 }
                 Ok(ControlFlow::Continue(()))
             };
-            report.add_pass(self.pass().run(
-                "reading",
-                &[&others[j]],
-                self.fingerprints(),
-                fold,
-            )?);
+            let inputs = [&others[j]];
+            report.add_pass(self.pass().run("reading", &inputs, self.fingerprints(), fold)?);
             matcher.end_round();
         }
+        Ok(())
+    }
 
-        // Decide and print line by line.
-        let live = !repeatable;
+    /// Decides the lines of the first inputs in their order, and prints them, until the table is
+    /// full.
+    fn decide(
+        &self,
+        mut matcher: SetMatcher,
+        first: &[Input],
+        printer: &mut Printer<'_>,
+        report: &mut Report,
+    ) -> Result<InMemoryOutcome> {
+        let refs: Vec<_> = first.iter().collect();
+        let repeatable = first.iter().all(Input::is_repeatable);
         let mut full: Option<(usize, u64)> = None;
         let mut spools: Vec<(usize, Spool)> = Vec::new();
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            let mut line = 0;
-            while full.is_none() && line < batch.len() {
-                if line % PREFETCH_BATCH == 0 {
-                    let next = batch.len().min(line + PREFETCH_BATCH);
-                    matcher.prefetch(&scratch.fingerprints[line..next]);
+            let mut decided = 0;
+            if full.is_none() {
+                decided = decide_until_full(&mut matcher, batch, scratch, printer)?;
+                if decided < batch.len() {
+                    full = Some((batch.input, batch.offset(decided)));
                 }
-                match matcher.decide(scratch.fingerprints[line])? {
-                    Ok(Decision::Kept) => printer.line(batch.line(line))?,
-                    Ok(_) => printer.rest(batch.range(line..line + 1))?,
-                    Err(_) => full = Some((batch.input, batch.offset(line))),
-                }
-                line += usize::from(full.is_none());
             }
-            report.first_lines += line as u64;
-            if full.is_some() {
+            report.first_lines += decided as u64;
+            if full.is_none() {
+                if !repeatable && !batch.more {
+                    printer.flush()?;
+                }
+            } else if repeatable {
+                return Ok(ControlFlow::Break(decided));
+            } else if !first[batch.input].is_repeatable() {
                 // Keep the lines of streams, which cannot be read again.
-                if repeatable {
-                    return Ok(ControlFlow::Break(line));
+                if spools.last().is_none_or(|(input, _)| *input != batch.input) {
+                    spools.push((batch.input, Spool::new(&self.temp)?));
                 }
-                if !first[batch.input].is_repeatable() {
-                    if spools.last().is_none_or(|(input, _)| *input != batch.input) {
-                        spools.push((batch.input, Spool::new(&self.temp)?));
-                    }
-                    if let Some((_, spool)) = spools.last_mut() {
-                        spool.append(batch.tail(line))?;
-                    }
+                if let Some((_, spool)) = spools.last_mut() {
+                    spool.append(batch.tail(decided))?;
                 }
-            } else if live && !batch.more {
-                printer.flush()?;
             }
             Ok(ControlFlow::Continue(()))
         };
@@ -225,4 +247,26 @@ impl ExactJob<'_> {
             self.hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
         }
     }
+}
+
+/// Decides and prints the lines of a batch until the table is full. Returns the number of lines
+/// that are decided.
+fn decide_until_full(
+    matcher: &mut SetMatcher,
+    batch: &Batch<'_>,
+    scratch: &Scratch,
+    printer: &mut Printer<'_>,
+) -> Result<usize> {
+    for line in 0..batch.len() {
+        if line % PREFETCH_BATCH == 0 {
+            let next = batch.len().min(line + PREFETCH_BATCH);
+            matcher.prefetch(&scratch.fingerprints[line..next]);
+        }
+        match matcher.decide(scratch.fingerprints[line])? {
+            Ok(Decision::Kept) => printer.line(batch.line(line))?,
+            Ok(_) => printer.rest(batch.range(line..line + 1))?,
+            Err(_) => return Ok(line),
+        }
+    }
+    Ok(batch.len())
 }
