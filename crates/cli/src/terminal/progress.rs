@@ -1,4 +1,4 @@
-//! Progress and notes on stderr: a progress bar on a terminal, lines elsewhere.
+//! Progress on stderr: a progress bar on a terminal, lines elsewhere; and the printing of notes.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,6 +11,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 use petal_lines::{Note, Progress};
 
 use super::job_progress::{JobProgress, TimeLeft};
+use super::notes::{self, Message};
 use crate::args::{Verbosity, When};
 use crate::error::print_stderr;
 use crate::process::{memory, signal};
@@ -142,6 +143,25 @@ impl ProgressReporter {
         self.ends.lock().map(|ends| ends.clone()).unwrap_or_default()
     }
 
+    fn record_line_ends(&self, input: &str, crlf: bool) {
+        if let Ok(mut ends) = self.ends.lock() {
+            let ends = if crlf { &mut ends.crlf } else { &mut ends.lf };
+            ends.get_or_insert_with(|| notes::name(input).to_owned());
+        }
+    }
+
+    /// Shows the numbers of lines in the progress bar.
+    fn show_tally(&self, lines: u64, new: u64, fpr: f64) {
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(format!(
+                ", {} lines, {} new, false-positive rate {}",
+                text::count(lines),
+                text::count(new),
+                text::rate(fpr),
+            ));
+        }
+    }
+
     /// Prints a warning, unless it was printed before.
     fn warn(&self, warning: String) {
         let line = format!("warning: {warning}");
@@ -228,21 +248,6 @@ fn write_left(job: TimeLeft, phase: Option<Duration>, text: &mut dyn fmt::Write)
     }
 }
 
-/// Returns the name of an input for messages.
-fn name(input: &str) -> &str {
-    if input == "-" { "standard input" } else { input }
-}
-
-/// Returns an input and the number of other inputs, with the singular or plural verb.
-fn subject(input: &str, more: u64, singular: &str, plural: &str) -> String {
-    let input = name(input);
-    match more {
-        0 => format!("{input} {singular}"),
-        1 => format!("{input} and another input {plural}"),
-        _ => format!("{input} and {} other inputs {plural}", text::count(more)),
-    }
-}
-
 impl Progress for ProgressReporter {
     fn phase(&self, name: &'static str, bytes: Option<u64>) {
         self.begin(name, bytes, false);
@@ -279,111 +284,13 @@ impl Progress for ProgressReporter {
 
     fn note(&self, note: Note<'_>) {
         match note {
-            Note::Spooling { input, dir } => {
-                self.print(&format!(
-                    "note: {} cannot be read twice; copying it to {}",
-                    name(input),
-                    dir.display()
-                ));
-            }
-            Note::ByteOrderMark { input, more } => self.warn(format!(
-                "{} with a byte order mark, which is part of the first line, so that \
-                 the line differs from the same line without it; remove it with sed '1s/^\\xEF\\xBB\\xBF//'",
-                subject(input, more, "begins", "begin"),
-            )),
-            Note::LineEnds { input, crlf } => {
-                if let Ok(mut ends) = self.ends.lock() {
-                    let ends = if crlf { &mut ends.crlf } else { &mut ends.lf };
-                    ends.get_or_insert_with(|| name(input).to_owned());
-                }
-            }
-            Note::Grown { input, read, added, cut } => {
-                let cut = match cut {
-                    true => "; its last line was incomplete and is read as it was",
-                    false => "",
-                };
-                self.print(&format!(
-                    "note: {} has grown by {} since it was opened; its first {} bytes were read{cut}",
-                    name(input),
-                    text::size(added),
-                    text::count(read),
-                ));
-            }
-            Note::Resuming { dir, phases } => self.print(&format!(
-                "note: resuming the job in {}: {} {} done",
-                dir.display(),
-                text::count(phases),
-                if phases == 1 { "phase is" } else { "phases are" },
-            )),
-            Note::MissingValue { input, more, pointer } => {
-                let (text, pointer) = (subject(input, more, "has", "have"), pointer.to_string());
-                let hint = match pointer.contains(",/") {
-                    true => "a comma is part of the name, so repeat --json-key for several values",
-                    false => "check --json-key",
-                };
-                self.warn(format!(
-                    "no record of {} a value at {pointer}, so all of them are equal there; {hint}",
-                    text,
-                ));
-            }
-            Note::OtherSeparator { input, more, separator, first, first_separator } => {
-                let by = |separator| match separator {
-                    b'\t' => "tabs".to_owned(),
-                    byte => format!("'{}'", byte.escape_ascii()),
-                };
-                self.warn(format!(
-                    "{} separated by {}, {} by {}: the output has records of both; convert one first, \
-                     or correct --separator",
-                    subject(input, more, "is", "are"),
-                    by(separator),
-                    name(first),
-                    by(first_separator),
-                ));
-            }
-            Note::OtherOutputHeader { input } => self.warn(format!(
-                "standard output begins with another header than {}: its records are appended as they \
-                 are, so if the columns are in another order, the file mixes them",
-                name(input),
-            )),
-            Note::OtherHeader { input, more, first } => self.warn(format!(
-                "{} another header than {}, which is printed first; if the columns are in another \
-                 order, the output mixes them",
-                subject(input, more, "has", "have"),
-                name(first),
-            )),
-            Note::MixedLineEnds { crlf, more, lf } if crlf == lf => self.warn(format!(
-                "{} with CRLF and others with LF: the CR is part of the line, so lines that look \
-                 equal differ; ignore it with --key-transform strip-cr",
-                subject(&format!("some lines of {}", name(crlf)), more, "end", "end"),
-            )),
-            Note::MixedLineEnds { crlf, more, lf } => self.warn(format!(
-                "{} with CRLF, those of {} end with LF: the CR is part of the line, so \
-                 lines that look equal differ; ignore it with --key-transform strip-cr",
-                subject(&format!("the lines of {}", name(crlf)), more, "end", "end"),
-                name(lf),
-            )),
-            Note::Expecting { wrong_lines: Some(wrong), fpr: rate } => self.print(&format!(
-                "note: approximate: expect at most about {} wrong lines, at a false-positive rate \
-                 of {}; fewer if lines repeat or are in all inputs",
-                text::count(wrong.ceil() as u64),
-                text::rate(rate),
-            )),
-            Note::Expecting { wrong_lines: None, fpr: rate } => self.print(&format!(
-                "note: approximate: the number of wrong lines depends on the number of lines (-n); \
-                 the false-positive rate is {}",
-                text::rate(rate),
-            )),
-            Note::Tally { lines, new, fpr: rate } => {
-                if let Some(bar) = &self.bar {
-                    bar.set_prefix(format!(
-                        ", {} lines, {} new, false-positive rate {}",
-                        text::count(lines),
-                        text::count(new),
-                        text::rate(rate),
-                    ));
-                }
-            }
-            _ => {}
+            Note::LineEnds { input, crlf } => self.record_line_ends(input, crlf),
+            Note::Tally { lines, new, fpr } => self.show_tally(lines, new, fpr),
+            note => match notes::message(note) {
+                Some(Message::Note(text)) => self.print(&format!("note: {text}")),
+                Some(Message::Warning(text)) => self.warn(text),
+                None => {}
+            },
         }
     }
 }

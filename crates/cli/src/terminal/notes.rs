@@ -1,0 +1,141 @@
+//! The texts of notes and warnings about a running job.
+
+use petal_lines::{JsonPointer, Note};
+
+use crate::text;
+
+/// A line for standard error.
+pub(super) enum Message {
+    /// Printed each time.
+    Note(String),
+    /// Printed once, even if an input is read twice.
+    Warning(String),
+}
+
+/// Returns what is printed about a note; `None` if nothing is.
+pub(super) fn message(note: Note<'_>) -> Option<Message> {
+    Some(match note {
+        Note::Spooling { input, dir } => Message::Note(format!(
+            "{} cannot be read twice; copying it to {}",
+            name(input),
+            dir.display()
+        )),
+        Note::ByteOrderMark { input, more } => Message::Warning(format!(
+            "{} with a byte order mark, which is part of the first line, so that \
+             the line differs from the same line without it; remove it with sed '1s/^\\xEF\\xBB\\xBF//'",
+            subject(input, more, "begins", "begin"),
+        )),
+        Note::Grown { input, read, added, cut } => Message::Note(grown(input, read, added, cut)),
+        Note::Resuming { dir, phases } => Message::Note(format!(
+            "resuming the job in {}: {} {} done",
+            dir.display(),
+            text::count(phases),
+            if phases == 1 { "phase is" } else { "phases are" },
+        )),
+        Note::MissingValue { input, more, pointer } => {
+            Message::Warning(missing_value(input, more, pointer))
+        }
+        Note::OtherSeparator { input, more, separator, first, first_separator } => {
+            Message::Warning(format!(
+                "{} separated by {}, {} by {}: the output has records of both; convert one first, \
+                 or correct --separator",
+                subject(input, more, "is", "are"),
+                separator_name(separator),
+                name(first),
+                separator_name(first_separator),
+            ))
+        }
+        Note::OtherOutputHeader { input } => Message::Warning(format!(
+            "standard output begins with another header than {}: its records are appended as they \
+             are, so if the columns are in another order, the file mixes them",
+            name(input),
+        )),
+        Note::OtherHeader { input, more, first } => Message::Warning(format!(
+            "{} another header than {}, which is printed first; if the columns are in another \
+             order, the output mixes them",
+            subject(input, more, "has", "have"),
+            name(first),
+        )),
+        Note::MixedLineEnds { crlf, more, lf } => Message::Warning(mixed_line_ends(crlf, more, lf)),
+        Note::Expecting { wrong_lines, fpr } => Message::Note(expecting(wrong_lines, fpr)),
+        _ => return None,
+    })
+}
+
+fn grown(input: &str, read: u64, added: u64, cut: bool) -> String {
+    let cut = match cut {
+        true => "; its last line was incomplete and is read as it was",
+        false => "",
+    };
+    format!(
+        "{} has grown by {} since it was opened; its first {} bytes were read{cut}",
+        name(input),
+        text::size(added),
+        text::count(read),
+    )
+}
+
+fn missing_value(input: &str, more: u64, pointer: &JsonPointer) -> String {
+    let pointer = pointer.to_string();
+    let hint = match pointer.contains(",/") {
+        true => "a comma is part of the name, so repeat --json-key for several values",
+        false => "check --json-key",
+    };
+    format!(
+        "no record of {} a value at {pointer}, so all of them are equal there; {hint}",
+        subject(input, more, "has", "have"),
+    )
+}
+
+fn mixed_line_ends(crlf: &str, more: u64, lf: &str) -> String {
+    let (crlf, lf, in_one_input) = (name(crlf), name(lf), crlf == lf);
+    if in_one_input {
+        return format!(
+            "{} with CRLF and others with LF: the CR is part of the line, so lines that look \
+             equal differ; ignore it with --key-transform strip-cr",
+            subject(&format!("some lines of {crlf}"), more, "end", "end"),
+        );
+    }
+    format!(
+        "{} with CRLF, those of {lf} end with LF: the CR is part of the line, so lines that look \
+         equal differ; ignore it with --key-transform strip-cr",
+        subject(&format!("the lines of {crlf}"), more, "end", "end"),
+    )
+}
+
+fn expecting(wrong_lines: Option<f64>, fpr: f64) -> String {
+    let rate = text::rate(fpr);
+    match wrong_lines {
+        Some(wrong) => format!(
+            "approximate: expect at most about {} wrong lines, at a false-positive rate of {rate}; \
+             fewer if lines repeat or are in all inputs",
+            text::count(wrong.ceil() as u64),
+        ),
+        None => format!(
+            "approximate: the number of wrong lines depends on the number of lines (-n); the \
+             false-positive rate is {rate}",
+        ),
+    }
+}
+
+/// Returns the name of an input for messages.
+pub(super) fn name(input: &str) -> &str {
+    if input == "-" { "standard input" } else { input }
+}
+
+/// Returns an input and the number of other inputs, with the singular or plural verb.
+fn subject(input: &str, more: u64, singular: &str, plural: &str) -> String {
+    let input = name(input);
+    match more {
+        0 => format!("{input} {singular}"),
+        1 => format!("{input} and another input {plural}"),
+        _ => format!("{input} and {} other inputs {plural}", text::count(more)),
+    }
+}
+
+fn separator_name(separator: u8) -> String {
+    match separator {
+        b'\t' => "tabs".to_owned(),
+        byte => format!("'{}'", byte.escape_ascii()),
+    }
+}
