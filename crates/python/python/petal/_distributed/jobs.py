@@ -42,6 +42,7 @@ from petal._distributed.stages import (
     TASKS_PER_SLOT,
     ByteRange,
     Engine,
+    FilterPair,
     FilterSize,
     Job,
     Report,
@@ -296,6 +297,17 @@ def _choose_shards(job: Job, filtered: Sequence[_Side], shards: int | None) -> i
     return shards or min(needed, _MAX_SHARDS)
 
 
+@dataclass
+class _Shards:
+    """Filters that are split by hash range."""
+
+    count: int
+    #: The hashes of each side, by shard.
+    hashes: dict[str, FileSeries]
+    #: The filters of A, one for each shard, if its repeated lines are needed.
+    first: list[FilterPair] | None
+
+
 def _decide(
     job: Job,
     operation: str,
@@ -307,69 +319,100 @@ def _decide(
     at_least: int | None,
 ) -> Report:
     report = job.report
-    filtered = [side for side in (first, other) if side and (side is other or side.repeated)]
-    report.shards = shards = _choose_shards(job, filtered, shards)
     # Filters of B's lines and of A's repeated lines exclude lines of A.
-    hashes: dict[str, FileSeries] = {}
-    by: Item
-    if shards:
-        sides = [side for side in (first, other) if side]
-        hashes = {
-            side.name: job.hash_lines(side.name, side.ranges, shards, side is first)
-            for side in sides
-        }
-        built = [
-            job.build_shards(
-                side.name, hashes[side.name], shards, side.shard_size(shards), side.repeated
-            )
-            for side in filtered
-        ]
-        filters = [[repeated or seen for seen, repeated in shard] for shard in zip(*built)]
-        by = {"bits": job.probe_shards("a", filters, hashes["a"], True)}
+    filtered = [side for side in (first, other) if side and (side is other or side.repeated)]
+    report.shards = count = _choose_shards(job, filtered, shards)
+    split = None
+    if count:
+        split, by = _build_shards(job, first, other, filtered, count)
     else:
-        pairs = [
-            job.build_filter(side.name, side.ranges, side.whole_size(), side.repeated)
-            for side in filtered
-        ]
-        by = {"filters": [repeated or seen for seen, repeated in pairs]}
+        by = _build_whole_filters(job, filtered)
     candidates, results = job.select("first", first.ranges, by, partitions, True)
     report.lines = sum(numbers["lines"] for numbers in results)
-    report.candidates = count = sum(numbers["candidates"] for numbers in results)
-    others = []
-    if other and not count:
-        # Without candidates B is not read again.
-        nothing = job.select("other", [], {"filters": []}, partitions, False)[0]
-        others = [(nothing, 0) for _ in other.inputs or [other.ranges]]
-    elif other:
-        available = other.estimate["filter_memory"] // 2
-        if shards and available * 8 < count * MIN_BITS_PER_LINE and not other.inputs:
-            # A filter of A's candidates would be too small: use the filter of all of A.
-            first_shards = built[0] if first.repeated else job.build_shards(
-                "a", hashes["a"], shards, first.shard_size(shards)
-            )
-            paths = [[seen] for seen, _ in first_shards]
-            by = {"bits": job.probe_shards("b", paths, hashes["b"], False)}
-        else:
-            size = (min(max(count * BITS_PER_LINE // 8, 128), available), max(count, 1), None)
-            by = {"filters": [job.build_filter_of_candidates(candidates, size)]}
-        for number, of_input in enumerate(other.inputs or [other.ranges]):
-            series, _ = job.select(f"other-{number}", of_input, by, partitions, False)
-            others.append((series, len(of_input)))
+    report.candidates = sum(numbers["candidates"] for numbers in results)
+    others = _select_others(job, first, other, candidates, split, partitions) if other else []
     all_of_first = (candidates, len(first.ranges))
     answers, listed, refused = job.decide(operation, all_of_first, others, partitions, at_least)
     if output.folder:
-        items: list[Item] = [
-            {"parts": [(one, output.part(one)) for one in group], "answers": answers}
-            for group in split_evenly(first.ranges, job.slots * TASKS_PER_SLOT)
-        ]
-        job.run("take", tasks.write_lines, items)
+        _write_parts(job, first, output, answers)
     lists_kept = operation in ("common", "duplicates")
     report.kept = listed if lists_kept else report.lines - listed
     if operation in ("diff", "dedup"):
-        report.false_found = count - listed
+        report.false_found = report.candidates - listed
     elif operation == "common" and at_least is None:
         report.false_found = refused
     return report
+
+
+def _build_whole_filters(job: Job, filtered: Sequence[_Side]) -> Item:
+    """Builds the filters that exclude lines of A. Returns how a task selects the candidates."""
+    pairs = [
+        job.build_filter(side.name, side.ranges, side.whole_size(), side.repeated)
+        for side in filtered
+    ]
+    return {"filters": [repeated or seen for seen, repeated in pairs]}
+
+
+def _build_shards(
+    job: Job, first: _Side, other: _Side | None, filtered: Sequence[_Side], count: int
+) -> tuple[_Shards, Item]:
+    """The same for filters that are split by hash range."""
+    hashes = {
+        side.name: job.hash_lines(side.name, side.ranges, count, side is first)
+        for side in (first, other)
+        if side
+    }
+    built = [
+        job.build_shards(
+            side.name, hashes[side.name], count, side.shard_size(count), side.repeated
+        )
+        for side in filtered
+    ]
+    filters = [[repeated or seen for seen, repeated in shard] for shard in zip(*built)]
+    by: Item = {"bits": job.probe_shards("a", filters, hashes["a"], True)}
+    return _Shards(count, hashes, built[0] if first.repeated else None), by
+
+
+def _select_others(
+    job: Job,
+    first: _Side,
+    other: _Side,
+    candidates: FileSeries,
+    split: _Shards | None,
+    partitions: int,
+) -> list[tuple[FileSeries, int]]:
+    """Selects the lines of B that may equal a candidate of A, for each input of B."""
+    inputs = other.inputs or [other.ranges]
+    count = job.report.candidates
+    if not count:
+        # Without candidates B is not read again.
+        nothing = job.select("other", [], {"filters": []}, partitions, False)[0]
+        return [(nothing, 0) for _ in inputs]
+    available = other.estimate["filter_memory"] // 2
+    by: Item
+    if split and available * 8 < count * MIN_BITS_PER_LINE and not other.inputs:
+        # A filter of A's candidates would be too small: use the filter of all of A.
+        shards = split.first or job.build_shards(
+            "a", split.hashes["a"], split.count, first.shard_size(split.count)
+        )
+        paths = [[seen] for seen, _ in shards]
+        by = {"bits": job.probe_shards("b", paths, split.hashes["b"], False)}
+    else:
+        size = (min(max(count * BITS_PER_LINE // 8, 128), available), max(count, 1), None)
+        by = {"filters": [job.build_filter_of_candidates(candidates, size)]}
+    return [
+        (job.select(f"other-{number}", of_input, by, partitions, False)[0], len(of_input))
+        for number, of_input in enumerate(inputs)
+    ]
+
+
+def _write_parts(job: Job, first: _Side, output: Output, answers: FileSeries) -> None:
+    """Writes the lines of A that the answers select, one file for each byte range."""
+    items: list[Item] = [
+        {"parts": [(one, output.part(one)) for one in group], "answers": answers}
+        for group in split_evenly(first.ranges, job.slots * TASKS_PER_SLOT)
+    ]
+    job.run("take", tasks.write_lines, items)
 
 
 def common(
