@@ -12,7 +12,8 @@
 //! which saves more than that if the filter is much larger than the caches.
 //!
 //! Source: radix partitioning as in database joins (Manegold, Boncz & Kersten 2002, "Optimizing
-//! main-memory join on modern hardware"). Measurements: `docs/design/filters.md`, "Parallel build".
+//! main-memory join on modern hardware"). Measurements:
+//! `docs/design/filters/parallel-build.md`.
 
 use core::num::NonZeroUsize;
 use std::sync::Mutex;

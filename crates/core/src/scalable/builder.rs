@@ -8,8 +8,8 @@ use crate::hash::HashSpec;
 /// The default capacity of the first layer: 110 kB at a rate of 1 %, which fits a core's own cache
 /// and is little memory if the filter stays small.
 const FIRST: u64 = 1 << 16;
-/// The default growth: of 2 to 4 the one with the least unused memory (docs/design/filters.md,
-/// "Scalable filters").
+/// The default growth: of 2 to 4 the one with the least unused memory
+/// (docs/design/filters/scalable.md).
 const GROWTH: u64 = 2;
 
 /// Builds a [`ScalableBloomFilter`]. Only the rate is required.
@@ -70,7 +70,7 @@ impl ScalableBuilder {
     ///
     /// From 100 keys to 500,000, a filter has 13 layers without a head start, 8 with a factor of 4
     /// below 65,536, and 6 with a factor of 8. It takes less memory from about 10⁵ keys on, and more
-    /// before (docs/design/filters.md, "Scalable filters").
+    /// before (docs/design/filters/scalable.md).
     #[must_use]
     pub fn head_start(mut self, factor: u64, below: u64) -> Self {
         self.head = HeadStart { factor, below };
@@ -83,7 +83,7 @@ impl ScalableBuilder {
     /// For filters whose number of keys is known: at a rate of 1 % and `growth_share(4)` the first
     /// layer takes 10.7 bits per key instead of 13.3, at 0.1 % and `growth_share(64)` 15.8 instead of
     /// 20.1. Later layers have smaller shares of the rate and take more bits. The target rate holds
-    /// in any case (docs/design/filters.md, "Scalable filters").
+    /// in any case (docs/design/filters/scalable.md).
     #[must_use]
     pub fn growth_share(mut self, parts: u64) -> Self {
         self.growth_share = parts;

@@ -11,8 +11,7 @@
 //!
 //! Cost: an insert is two inserts. A query of an absent key reads the second filter rarely.
 //!
-//! Source: the formulas are in `math::wide`; docs/design/filters.md, "Wide filters", has the
-//! alternatives.
+//! Source: the formulas are in `math::wide`; docs/design/filters/wide.md has the alternatives.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
 /// The default number of generations: within 3 % of the minimum space at a rate of 1 %, and few lines
-/// per query (docs/design/filters.md, "Windowed filters").
+/// per query (docs/design/filters/windowed.md).
 const GENERATIONS: u32 = 4;
 
 /// Builds a [`WindowedBloomFilter`]. Capacity and rate are required.

@@ -26,7 +26,7 @@ use crate::math;
 use crate::store::{Owned, StoreMut, lines_as_half_words_mut};
 
 /// The number of keys per row of a layer that bumps: enough to fill nearly all rows
-/// (docs/design/filters.md).
+/// (docs/design/filters/static.md).
 const LOAD: f64 = 1.05;
 /// The largest number of rows of a shard. Each takes 8 bytes while the shard is solved.
 const SHARD: u64 = 1 << 15;
