@@ -1,4 +1,6 @@
 //! The texts of errors: the problem, and the advice that follows it.
+//!
+//! The sections are those of [`ErrorKind`].
 
 use std::fmt;
 use std::io;
@@ -6,7 +8,7 @@ use std::io;
 use petal::FilterType;
 
 use super::Error;
-use super::kind::{Advice, ErrorKind, Setting, io_text, is_disk_full};
+use super::kind::{ErrorKind, Setting, io_text, is_disk_full};
 use crate::{format_count, format_keys, format_rate, format_size};
 
 /// The text of an error without setting and advice.
@@ -15,6 +17,7 @@ struct Problem<'a>(&'a ErrorKind);
 impl fmt::Display for Problem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            // Inputs.
             ErrorKind::ReadInput { input, source } => {
                 write!(f, "{input}: cannot read: {}", io_text(source))
             }
@@ -33,6 +36,7 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::NotLines { input, format, .. } => {
                 write!(f, "{input}: is {format}, expected lines")
             }
+            // Tables.
             ErrorKind::TableWithoutColumns { input, format } => {
                 write!(f, "{input}: is {format}, expected lines")
             }
@@ -59,6 +63,7 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::NotATable { input } => {
                 write!(f, "{input}: has lines, expected a table")
             }
+            // Compressed inputs.
             ErrorKind::ZstdWindow { input, window, limit, .. } => {
                 let limit = format_size(*limit);
                 match window {
@@ -91,6 +96,7 @@ impl fmt::Display for Problem<'_> {
                     ),
                 }
             }
+            // Lines and records.
             ErrorKind::LineTooLong { input, offset, limit } => write!(
                 f,
                 "{input}: the line at byte {offset} is longer than {}, a quarter of the memory limit",
@@ -117,6 +123,7 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::ByteRange { input, start, end, problem } => {
                 write!(f, "{input}: bytes {start} to {end}: {problem}")
             }
+            // Inputs and operations that a mode does not support.
             ErrorKind::NotAFile { input } => {
                 write!(f, "{input}: is not a file, so its lines cannot be sampled")
             }
@@ -129,6 +136,7 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::UncountableInput => {
                 f.write_str("an input that can be read only once cannot be counted first")
             }
+            // Memory.
             ErrorKind::MemoryLimitTooLow { memory_limit, minimum } => write!(
                 f,
                 "{} is too little, at least {} is needed",
@@ -178,6 +186,7 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::Alloc { bytes } => {
                 write!(f, "out of memory: the system refused {}", format_size(*bytes))
             }
+            // Files that a job writes.
             ErrorKind::TempFile { dir, action, source } if is_disk_full(source) => {
                 write!(f, "{}: no space left while {action}", dir.display())
             }
@@ -216,6 +225,7 @@ impl fmt::Display for Problem<'_> {
             // The caller adds the name of the file.
             ErrorKind::Save { source } => f.write_str(&io_text(source)),
             ErrorKind::WorkerFile { file, problem } => write!(f, "{}: {problem}", file.display()),
+            // The specification of a filter.
             ErrorKind::NotForType { filter_type, reason, .. } => {
                 write!(f, "a {filter_type} filter {reason}")
             }
@@ -259,6 +269,7 @@ impl fmt::Display for Problem<'_> {
                 format_count(*lines),
                 if *lines == 1 { "line is" } else { "lines are" },
             ),
+            // Filters.
             ErrorKind::FilterFull => f.write_str("the filter is full"),
             ErrorKind::FullAt { inserted, capacity, crowded, .. } => write!(
                 f,
@@ -269,6 +280,7 @@ impl fmt::Display for Problem<'_> {
             ),
             ErrorKind::Filter(error) => error.fmt(f),
             ErrorKind::OtherFilter(error) => error.fmt(f),
+            // The system, and the caller.
             ErrorKind::NoRandomness => f.write_str("the system returned no random bytes"),
             ErrorKind::Cancelled => f.write_str("the job was cancelled"),
         }
@@ -279,163 +291,6 @@ impl Error {
     /// Returns the text of the problem, without the setting and without advice.
     pub fn problem(&self) -> impl fmt::Display + '_ {
         Problem(self.kind())
-    }
-
-    /// Returns the setting that is wrong, if one is.
-    #[must_use]
-    pub fn setting(&self) -> Option<Setting> {
-        Some(match self.kind() {
-            ErrorKind::MemoryLimitTooLow { .. } => Setting::MemoryLimit,
-            ErrorKind::UnknownInputSize => Setting::Fpr,
-            ErrorKind::WorkDir { .. }
-            | ErrorKind::WorkFile { .. }
-            | ErrorKind::UnfinishedJob { .. }
-            | ErrorKind::MemoryLimitBelowJob { .. } => Setting::WorkDir,
-            ErrorKind::NotForType { setting, .. }
-            | ErrorKind::ConflictingSettings { setting, .. } => *setting,
-            ErrorKind::MissingSetting { .. } | ErrorKind::NotBuiltFromLines { .. } => {
-                Setting::FilterType
-            }
-            ErrorKind::FprTooLow { .. } | ErrorKind::UnattainableFpr { .. } => Setting::Fpr,
-            ErrorKind::MissingFpr { .. } => Setting::MemoryLimit,
-            ErrorKind::MaxCapacityTooLow { .. } => Setting::MaxCapacity,
-            ErrorKind::UncountableInput => Setting::Capacity,
-            _ => return None,
-        })
-    }
-
-    /// Returns what to do about the error: any one of the returned ways is enough.
-    #[must_use]
-    pub fn advice(&self) -> Vec<Advice> {
-        use Advice::{Change, Enable, Lower, Omit, Raise, RebuildWithHigher, Specify, UseType};
-        let other = |text: &str| Advice::Other(text.to_owned());
-        match self.kind() {
-            ErrorKind::DirectoryInput { .. } => vec![other("name the files in it instead")],
-            ErrorKind::InputChanged { .. } => {
-                vec![other("run again when no other program writes to it")]
-            }
-            ErrorKind::StreamTwice { .. } => vec![other("save it to a file first")],
-            ErrorKind::NotLines { conversion, .. } => {
-                vec![Advice::Other(conversion.clone()), Enable(Setting::Text)]
-            }
-            ErrorKind::TableWithoutColumns { .. } => {
-                vec![Specify(Setting::Columns), Enable(Setting::Text)]
-            }
-            ErrorKind::UnreadableTable { .. } => {
-                vec![other("write the file again, or remove it from the inputs")]
-            }
-            ErrorKind::UnusableColumn { rows: true, .. } => vec![Enable(Setting::KeysOnly)],
-            ErrorKind::UnusableColumn { .. } => vec![Change(Setting::Columns)],
-            ErrorKind::TableMemory { needed_limit, .. } => {
-                vec![Advice::RaiseMemoryLimitTo(*needed_limit)]
-            }
-            ErrorKind::DifferentTables { .. } => {
-                vec![Enable(Setting::KeysOnly), other("run one job for each")]
-            }
-            ErrorKind::RowsNotTaken { .. } => {
-                vec![Specify(Setting::Output), Enable(Setting::KeysOnly)]
-            }
-            ErrorKind::LogBesideRows => {
-                vec![Raise(Setting::MemoryLimit), Enable(Setting::KeysOnly)]
-            }
-            ErrorKind::NotATable { .. } => vec![Omit(Setting::KeysOnly)],
-            ErrorKind::ZstdWindow { window, needed_limit, .. } => {
-                let raise = match needed_limit {
-                    Some(limit) => Some(Advice::RaiseMemoryLimitTo(*limit)),
-                    None => window.is_none().then_some(Raise(Setting::MemoryLimit)),
-                };
-                raise.into_iter().chain([other("decompress it first")]).collect()
-            }
-            ErrorKind::DecompressionMemory { needed_limit, .. } => {
-                let raise = match needed_limit {
-                    Some(limit) => Advice::RaiseMemoryLimitTo(*limit),
-                    None => Raise(Setting::MemoryLimit),
-                };
-                vec![raise, other("decompress it first")]
-            }
-            ErrorKind::LineTooLong { .. } => {
-                vec![Raise(Setting::MemoryLimit), Advice::CheckDelimiter]
-            }
-            ErrorKind::OpenQuotes { limit: None, .. } => {
-                vec![other("close the quote"), Change(Setting::Separator)]
-            }
-            ErrorKind::OpenQuotes { .. } => {
-                vec![other("close the quote"), Raise(Setting::MemoryLimit)]
-            }
-            ErrorKind::InvalidHeader { repeated: true, .. } => {
-                vec![other("name the column by its number")]
-            }
-            ErrorKind::InvalidHeader { .. } => {
-                vec![Change(Setting::Columns), Change(Setting::Separator)]
-            }
-            ErrorKind::NotAFile { .. } => vec![other("save it to a file first")],
-            ErrorKind::NoApproximateMode => vec![other("run an exact job")],
-            ErrorKind::UnknownInputSize | ErrorKind::UncountableInput => {
-                vec![Specify(Setting::Capacity)]
-            }
-            ErrorKind::MemoryLimitTooLow { .. } => vec![Raise(Setting::MemoryLimit)],
-            ErrorKind::FilterTooLarge { alternative, .. } => {
-                vec![Raise(Setting::MemoryLimit), alternative.clone()]
-            }
-            ErrorKind::TooManyBits { .. } => {
-                vec![Raise(Setting::MemoryLimit), Lower(Setting::Bits)]
-            }
-            ErrorKind::AllowListTooLong { .. } => vec![Raise(Setting::MemoryLimit)],
-            ErrorKind::LinesTooLarge { .. } => vec![other("give fewer lines")],
-            ErrorKind::TooManyLines { .. } => vec![UseType(&[FilterType::Bloom])],
-            ErrorKind::FilterOutgrown { .. } => {
-                vec![Raise(Setting::MemoryLimit), RebuildWithHigher(Setting::Fpr)]
-            }
-            ErrorKind::Alloc { .. } => vec![Lower(Setting::MemoryLimit)],
-            ErrorKind::TempFile { source, .. } if is_disk_full(source) => vec![
-                other("free some space"),
-                Change(Setting::TempDir),
-                Raise(Setting::MemoryLimit),
-            ],
-            ErrorKind::TempFile { .. } => vec![Change(Setting::TempDir)],
-            ErrorKind::WorkFile { source, .. } if is_disk_full(source) => {
-                vec![other("free some space and run again"), Enable(Setting::Resume)]
-            }
-            ErrorKind::WorkFile { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
-                vec![other("remove the directory and run again")]
-            }
-            ErrorKind::WorkFile { .. } => vec![Change(Setting::WorkDir)],
-            ErrorKind::UnfinishedJob { .. } => {
-                vec![Enable(Setting::Resume), other("remove the directory")]
-            }
-            ErrorKind::MemoryLimitBelowJob { minimum, .. } => {
-                vec![Advice::RaiseMemoryLimitTo(*minimum)]
-            }
-            ErrorKind::WriteOutput { source, .. } if is_disk_full(source) => {
-                vec![other("free some space"), Change(Setting::Output)]
-            }
-            ErrorKind::Damaged { .. } => {
-                vec![other("restore it"), other("remove it and its filter to start over")]
-            }
-            ErrorKind::NotForType { setting, types: [], .. } => vec![Omit(*setting)],
-            ErrorKind::NotForType { setting, types, .. } => vec![Omit(*setting), UseType(types)],
-            ErrorKind::MissingSetting { any_of, .. } => {
-                any_of.iter().copied().map(Specify).collect()
-            }
-            ErrorKind::ConflictingSettings { conflicts, .. } => {
-                conflicts.iter().copied().map(Omit).collect()
-            }
-            ErrorKind::FprTooLow { .. } => {
-                vec![Raise(Setting::Fpr), UseType(&[FilterType::Bloom, FilterType::Wide])]
-            }
-            ErrorKind::MissingFpr { .. } => vec![Specify(Setting::Fpr)],
-            ErrorKind::MaxCapacityTooLow { .. } => vec![Raise(Setting::MaxCapacity)],
-            ErrorKind::UnattainableFpr { .. } => {
-                vec![Raise(Setting::Fpr), UseType(&[FilterType::Wide])]
-            }
-            ErrorKind::Contradiction { .. } => {
-                vec![other("remove them from one side"), Advice::FindCommonLines]
-            }
-            ErrorKind::FilterFull => vec![other("build a larger one")],
-            ErrorKind::FullAt { advice, .. } => advice.clone(),
-            ErrorKind::NoRandomness => vec![other("try again")],
-            _ => Vec::new(),
-        }
     }
 }
 

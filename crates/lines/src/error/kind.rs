@@ -12,6 +12,7 @@ use petal::FilterType;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
+    // Inputs.
     /// An input cannot be opened or read.
     ReadInput {
         /// The input.
@@ -47,6 +48,7 @@ pub enum ErrorKind {
         /// How to convert the input to lines.
         conversion: String,
     },
+    // Tables.
     /// An input is a table, but no columns of it are named.
     TableWithoutColumns {
         /// The input.
@@ -108,6 +110,7 @@ pub enum ErrorKind {
         /// The input.
         input: String,
     },
+    // Compressed inputs.
     /// The window of a zstd input does not fit the memory limit.
     ZstdWindow {
         /// The input.
@@ -132,6 +135,7 @@ pub enum ErrorKind {
         /// The memory limit that is enough; `None` if it is unknown.
         needed_limit: Option<u64>,
     },
+    // Lines and records.
     /// A line is longer than a quarter of the memory limit.
     LineTooLong {
         /// The input.
@@ -188,6 +192,7 @@ pub enum ErrorKind {
         /// The reason.
         problem: &'static str,
     },
+    // Inputs and operations that a mode does not support.
     /// A stream cannot be sampled for an estimate.
     NotAFile {
         /// The input.
@@ -200,6 +205,7 @@ pub enum ErrorKind {
     /// The lines of a stream cannot be counted before they are read.
     UncountableInput,
 
+    // Memory.
     /// The memory limit is below the minimum of this job.
     MemoryLimitTooLow {
         /// The limit.
@@ -267,6 +273,7 @@ pub enum ErrorKind {
         bytes: u64,
     },
 
+    // Files that a job writes.
     /// A temporary file failed.
     TempFile {
         /// The temporary directory.
@@ -336,6 +343,7 @@ pub enum ErrorKind {
         problem: String,
     },
 
+    // The specification of a filter.
     /// A setting is not for this type of filter.
     NotForType {
         /// The setting.
@@ -400,6 +408,7 @@ pub enum ErrorKind {
         lines: u64,
     },
 
+    // Filters.
     /// The filter takes no more lines.
     FilterFull,
     /// The filter takes no more lines; its numbers are known.
@@ -417,6 +426,7 @@ pub enum ErrorKind {
     Filter(petal::Error),
     /// A filter that the caller implements.
     OtherFilter(Box<dyn std::error::Error + Send + Sync>),
+    // The system, and the caller.
     /// The system has no random bytes.
     NoRandomness,
     /// The caller cancelled the job.

@@ -4,6 +4,7 @@
 //! [`Error::advice`] what to do. `Display` joins them in plain words; front ends word
 //! setting and advice with the names of their own flags or parameters.
 
+mod advice;
 mod display;
 mod kind;
 
