@@ -105,20 +105,20 @@ impl Task<'_> {
         };
         self.settings.progress.phase("deciding", Some(decided.bytes));
         let part = Partition { first, others: streams };
-        let mut resolved = join.join(vec![part], &scheme)?;
-        let marks = resolved.marks.pop().unwrap_or_default();
+        let mut result = join.join(vec![part], &scheme)?;
+        let positions = result.positions.pop().unwrap_or_default();
         let mut writer = SectionWriter::new(out, kind)?;
-        for marks in &marks {
-            writer.section(marks.bytes(), |give| marks.for_each_block(&spill_file, give))?;
+        for stream in &positions {
+            writer.section(stream.bytes(), |give| stream.for_each_block(&spill_file, give))?;
         }
-        (decided.listed, decided.refused) = (resolved.count, resolved.refused);
+        (decided.listed, decided.refused) = (result.count, result.refused);
         decided.written = writer.finish(FileSummary {
             job: self.job,
             first: partition,
             last: partitions.unwrap_or(1),
             lines: decided.first,
             bytes: decided.bytes,
-            count: resolved.count,
+            count: result.count,
             cut: group,
         })?;
         Ok(decided)

@@ -42,8 +42,8 @@ impl Task<'_> {
         sinks: Outputs<'_>,
     ) -> Result<OutputCounts> {
         let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
-        let (polarity, mut marks) = self.marks(&[range], answers, &spill_file)?;
-        self.print(range, polarity, marks.pop().unwrap_or_default(), &spill_file, sinks)
+        let (polarity, mut positions) = self.positions(&[range], answers, &spill_file)?;
+        self.print(range, polarity, positions.pop().unwrap_or_default(), &spill_file, sinks)
     }
 
     /// Writes the answers of consecutive ranges, each to its own file, which appears when it is
@@ -64,11 +64,11 @@ impl Task<'_> {
         for takes in takes.chunks(SpillWriter::max_streams(budget.work / 4) as usize) {
             let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
             let ranges: Vec<_> = takes.iter().map(|(range, _)| range).collect();
-            let (polarity, marks) = self.marks(&ranges, answers, &spill_file)?;
-            for ((range, out), marks) in takes.iter().zip(marks) {
+            let (polarity, positions) = self.positions(&ranges, answers, &spill_file)?;
+            for ((range, out), positions) in takes.iter().zip(positions) {
                 let mut file = TaskFile::new(out)?;
                 let taken =
-                    self.print(range, polarity, marks, &spill_file, Outputs::to(&mut file))?;
+                    self.print(range, polarity, positions, &spill_file, Outputs::to(&mut file))?;
                 file.sync()?;
                 check_there(work)?;
                 all.written += file.finish_synced()?;
@@ -80,7 +80,7 @@ impl Task<'_> {
 
     /// Returns the positions that all answers have for consecutive ranges, one stream each, and
     /// whether they are kept or dropped.
-    fn marks(
+    fn positions(
         &self,
         ranges: &[&FileRange],
         answers: &[PathBuf],
@@ -137,18 +137,29 @@ impl Task<'_> {
         &self,
         range: &FileRange,
         polarity: Polarity,
-        marks: RecordStream,
+        positions: RecordStream,
         spill_file: &SpillFile,
         sinks: Outputs<'_>,
     ) -> Result<OutputCounts> {
         let (budget, inputs) = self.open(std::slice::from_ref(range))?;
-        let spans = Spans::whole(base(range), end(range, &inputs[0], &marks, spill_file)?);
-        let marks =
-            PositionSet::new(spans, vec![vec![marks]], spill_file, budget.work / 2, budget.workers);
+        let spans = Spans::whole(base(range), end(range, &inputs[0], &positions, spill_file)?);
+        let positions = PositionSet::new(
+            spans,
+            vec![vec![positions]],
+            spill_file,
+            budget.work / 2,
+            budget.workers,
+        );
         let mut printer = Printer::new(sinks, self.settings.delimiter, budget.chunk);
         let pass = self.settings.pass(budget);
-        let seen =
-            print_positions(&pass.chunks(), &inputs, base(range), polarity, &marks, &mut printer)?;
+        let seen = print_positions(
+            &pass.chunks(),
+            &inputs,
+            base(range),
+            polarity,
+            &positions,
+            &mut printer,
+        )?;
         printer.flush()?;
         Ok(OutputCounts { bytes: seen.bytes, written: 0 })
     }
@@ -187,7 +198,7 @@ impl Task<'_> {
 fn end(
     range: &FileRange,
     input: &Input,
-    marks: &RecordStream,
+    positions: &RecordStream,
     spill_file: &SpillFile,
 ) -> Result<u64> {
     let base = base(range);
@@ -195,7 +206,7 @@ fn end(
         return Ok(base + length);
     }
     let mut last = base;
-    marks.for_each_block(spill_file, |block| {
+    positions.for_each_block(spill_file, |block| {
         let positions = block.as_chunks().0.iter().map(|at| u64::from_le_bytes(*at));
         last = positions.fold(last, u64::max);
         Ok(())

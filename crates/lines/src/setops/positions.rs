@@ -136,7 +136,7 @@ struct Ahead {
 struct Span {
     from: u64,
     to: u64,
-    marks: Vec<RecordStream>,
+    streams: Vec<RecordStream>,
 }
 
 /// The positions of one span as bits.
@@ -159,12 +159,12 @@ impl<'a> PositionSet<'a> {
         let mut pending: Vec<_> = (0..spans.count())
             .map(|span| {
                 let (from, to) = spans.bounds(span);
-                Span { from, to, marks: Vec::new() }
+                Span { from, to, streams: Vec::new() }
             })
             .collect();
         for streams in markers {
             let filled = pending.iter_mut().zip(streams);
-            filled.filter(|(_, marks)| marks.bytes() > 0).for_each(|(s, m)| s.marks.push(m));
+            filled.filter(|(_, stream)| stream.bytes() > 0).for_each(|(s, m)| s.streams.push(m));
         }
         pending.reverse();
         Self {
@@ -210,7 +210,7 @@ impl<'a> PositionSet<'a> {
             // error.
             let Ahead { loaded, spare, pending } = &mut *ahead;
             let Some(span) = pending.last() else { break };
-            if span.marks.is_empty() {
+            if span.streams.is_empty() {
                 pending.pop();
             } else if (span.to - span.from).div_ceil(8) > self.bitmap && span.to - span.from > WORD
             {
@@ -230,9 +230,9 @@ impl<'a> PositionSet<'a> {
         let spans = Spans::split(span.from, span.to, SpillWriter::max_streams(self.memory));
         let mut writer = PositionWriter::new(spans, self.spill_file, self.memory);
         self.each(span, |position| writer.push(position))?;
-        let parts = writer.finish().into_iter().enumerate().map(|(part, marks)| {
+        let parts = writer.finish().into_iter().enumerate().map(|(part, stream)| {
             let (from, to) = spans.bounds(part);
-            Span { from, to, marks: if marks.bytes() > 0 { vec![marks] } else { vec![] } }
+            Span { from, to, streams: if stream.bytes() > 0 { vec![stream] } else { vec![] } }
         });
         Ok(parts.collect())
     }
@@ -251,7 +251,7 @@ impl<'a> PositionSet<'a> {
     }
 
     fn each(&self, span: &Span, mut each: impl FnMut(u64) -> Result<()>) -> Result<()> {
-        span.marks.iter().try_for_each(|stream| {
+        span.streams.iter().try_for_each(|stream| {
             stream.for_each_block(self.spill_file, |block| {
                 let positions = block.as_chunks().0.iter().map(|p| u64::from_le_bytes(*p));
                 positions.filter(|at| (span.from..span.to).contains(at)).try_for_each(&mut each)
@@ -343,7 +343,7 @@ mod tests {
                     half.iter().for_each(|&position| writer.push(position).unwrap());
                     markers.push(writer.finish());
                 }
-                let marks = PositionSet::new(spans, markers, &spill_file, memory, 2);
+                let set = PositionSet::new(spans, markers, &spill_file, memory, 2);
                 positions.sort_unstable();
                 positions.dedup();
                 let step = 1 + length / 37;
@@ -351,9 +351,9 @@ mod tests {
                 for from in (0..length).step_by(step as usize) {
                     let to = length.min(from + step);
                     let expect = positions.iter().any(|at| (from..to).contains(at));
-                    assert_eq!(marks.any(from, to).unwrap(), expect);
-                    found.extend(marks.within(from, to).unwrap());
-                    marks.forget(from);
+                    assert_eq!(set.any(from, to).unwrap(), expect);
+                    found.extend(set.within(from, to).unwrap());
+                    set.forget(from);
                 }
                 assert_eq!(found, positions, "{length} {memory}");
             }
@@ -368,10 +368,10 @@ mod tests {
         let spans = Spans::new(100_000, 4);
         let mut writer = PositionWriter::new(spans, &spill_file, 0);
         (0..3000).for_each(|at| writer.push(at * 30).unwrap());
-        let marks = PositionSet::new(spans, vec![writer.finish()], &spill_file, 1 << 20, 1);
+        let set = PositionSet::new(spans, vec![writer.finish()], &spill_file, 1 << 20, 1);
         file.set_len(10).unwrap();
         for _ in 0..3 {
-            assert!(marks.any(0, 100_000).is_err() && marks.within(0, 50).is_err());
+            assert!(set.any(0, 100_000).is_err() && set.within(0, 50).is_err());
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn print_positions(
     inputs: &[Input],
     base: u64,
     polarity: Polarity,
-    marks: &PositionSet<'_>,
+    positions: &PositionSet<'_>,
     printer: &mut Printer<'_>,
 ) -> Result<PassStats> {
     let begun = Instant::now();
@@ -24,7 +24,7 @@ pub(crate) fn print_positions(
     let all = polarity == Polarity::Dropped || printer.takes_rest();
     let wanted = |input: usize, range: ByteRange| {
         let (from, to) = (starts[input] + range.start, starts[input] + range.end);
-        Ok(all || marks.any(from, to)?)
+        Ok(all || positions.any(from, to)?)
     };
     let most = chunks.budget.batch_lines();
     let ends = inputs.iter().map(|input| RecordEnds::of(input, chunks.delimiter));
@@ -33,14 +33,14 @@ pub(crate) fn print_positions(
                 pieces: &mut Pieces,
                 ticket: &mut Ticket<'_, &mut Printer<'_>>| {
         let begin = starts[text.input] + text.offset;
-        let marked = marks.within(begin, begin + text.bytes.len() as u64)?;
+        let marked = positions.within(begin, begin + text.bytes.len() as u64)?;
         let mut marked = marked.map(|at| (at - begin) as usize);
         let mut from = 0;
         loop {
             let end = pieces.choose(text.bytes, from, ends[text.input], &mut marked, all, most);
             let Some(printer) = ticket.wait() else { return Ok(None) };
             if from == 0 {
-                marks.forget(begin);
+                positions.forget(begin);
             }
             match polarity {
                 Polarity::Kept => printer.pieces(text.bytes, &pieces.marked, &pieces.others)?,
@@ -155,8 +155,8 @@ mod tests {
                     for i in (0..lines.len()).filter(polarity) {
                         writer.push(lines[i].0).unwrap();
                     }
-                    let marks = vec![writer.finish()];
-                    let marks = PositionSet::new(spans, marks, &spill_file, 1 << 16, 2);
+                    let positions = vec![writer.finish()];
+                    let positions = PositionSet::new(spans, positions, &spill_file, 1 << 16, 2);
                     let (mut kept, mut rest) = (Vec::new(), Vec::new());
                     let both = set % 2 == 0;
                     let sinks = Outputs {
@@ -164,7 +164,7 @@ mod tests {
                         rest: if both { Some(&mut rest) } else { None },
                     };
                     let mut printer = Printer::new(sinks, b'\n', chunk);
-                    print_positions(&chunks, &inputs, 0, kind, &marks, &mut printer).unwrap();
+                    print_positions(&chunks, &inputs, 0, kind, &positions, &mut printer).unwrap();
                     printer.flush().unwrap();
                     let keep = |i: &usize| polarity(i) == (kind == Polarity::Kept);
                     let text = |keep: &dyn Fn(&usize) -> bool| {

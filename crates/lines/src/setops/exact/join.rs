@@ -33,7 +33,7 @@ impl Partition {
 #[derive(Default)]
 pub(crate) struct JoinResult {
     /// The listed positions, from each worker.
-    pub(crate) marks: Vec<Vec<RecordStream>>,
+    pub(crate) positions: Vec<Vec<RecordStream>>,
     /// Number of listed lines.
     pub(crate) count: u64,
     /// For `common`: records of the first input, and of another, that are not in both.
@@ -43,7 +43,7 @@ pub(crate) struct JoinResult {
 
 impl JoinResult {
     fn and(mut self, other: Self) -> Self {
-        self.marks.extend(other.marks);
+        self.positions.extend(other.positions);
         self.add(other.count, other.refused, other.unclaimed);
         self
     }
@@ -86,7 +86,7 @@ impl PartitionJoin<'_> {
                 self.spans.map(|spans| PositionWriter::new(spans, self.spill_file, memory / 8));
             let mut found = Found {
                 writer,
-                resolved: JoinResult::default(),
+                result: JoinResult::default(),
                 table: None,
                 ahead: Ahead { bytes: 0, progress: self.progress },
             };
@@ -97,8 +97,8 @@ impl PartitionJoin<'_> {
                 self.part(part, scheme, memory / 4 * 3, &mut found)?;
                 found.ahead.advance(u64::MAX);
             }
-            let marks = found.writer.map(PositionWriter::finish);
-            Ok(JoinResult { marks: marks.into_iter().collect(), ..found.resolved })
+            let positions = found.writer.map(PositionWriter::finish);
+            Ok(JoinResult { positions: positions.into_iter().collect(), ..found.result })
         };
         let results: Vec<Result<_>> = if workers == 1 {
             vec![work()]
@@ -121,7 +121,7 @@ impl PartitionJoin<'_> {
     ) -> Result<()> {
         if part.first.bytes() == 0 {
             let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
-            found.resolved.unclaimed += others.sum::<u64>();
+            found.result.unclaimed += others.sum::<u64>();
             return Ok(());
         }
         match self.join_in_memory(&part, memory, found)? {
@@ -200,7 +200,7 @@ impl PartitionJoin<'_> {
             if self.op == SetOp::Common && seed != BuildSide::First {
                 unclaimed = matcher.unclaimed();
             }
-            found.resolved.add(count, refused, unclaimed);
+            found.result.add(count, refused, unclaimed);
         }
         found.table = Some(matcher.into_table());
         Ok(judged)
@@ -285,7 +285,7 @@ impl PartitionJoin<'_> {
 /// The results of a worker.
 struct Found<'a> {
     writer: Option<PositionWriter<'a>>,
-    resolved: JoinResult,
+    result: JoinResult,
     /// The table of the last partition, for reuse.
     table: Option<Table>,
     ahead: Ahead<'a>,
@@ -401,11 +401,11 @@ mod tests {
                         workers,
                         progress: &(),
                     };
-                    let resolved = join.join(parts, &scheme).unwrap();
-                    let found = resolved.count;
-                    let marks =
-                        PositionSet::new(spans, resolved.marks, &spill_file, memory, workers);
-                    let positions: Vec<_> = marks.within(0, first.len() as u64).unwrap().collect();
+                    let result = join.join(parts, &scheme).unwrap();
+                    let found = result.count;
+                    let set =
+                        PositionSet::new(spans, result.positions, &spill_file, memory, workers);
+                    let positions: Vec<_> = set.within(0, first.len() as u64).unwrap().collect();
                     assert_eq!(positions.len() as u64, found);
                     answers.push(positions);
                 }

@@ -126,7 +126,8 @@ struct Saved {
     keys_log: Option<Chain>,
     /// The phase that filled the filter, if there is one.
     filter: Option<usize>,
-    marks: Vec<Vec<Option<Chain>>>,
+    #[serde(rename = "marks")]
+    positions: Vec<Vec<Option<Chain>>>,
     spans: Option<Spans>,
     count: u64,
     /// The known checksums of the inputs.
@@ -310,7 +311,7 @@ impl Journal {
             keys: stream(&saved.keys_log)?,
             filter,
             filled: saved.filter.unwrap_or(0),
-            marks: sets(&saved.marks)?,
+            positions: sets(&saved.positions)?,
             spans: saved.spans,
             count: saved.count,
             report: saved.report.resumed(saved.done as u64),
@@ -328,7 +329,7 @@ impl Journal {
     ) -> Result<()> {
         write_out(&mut state.first, spill_file)?;
         write_out(std::slice::from_mut(&mut state.keys), spill_file)?;
-        for streams in state.others.iter_mut().chain(&mut state.marks) {
+        for streams in state.others.iter_mut().chain(&mut state.positions) {
             write_out(streams, spill_file)?;
         }
         spill_file.sync()?;
@@ -348,7 +349,7 @@ impl Journal {
             others: state.others.iter().map(chains).collect(),
             keys_log: state.keys.written(),
             filter: kept,
-            marks: state.marks.iter().map(chains).collect(),
+            positions: state.positions.iter().map(chains).collect(),
             spans: state.spans,
             count: state.count,
             checksums: self.identities.iter().map(|identity| identity.checksum()).collect(),

@@ -109,17 +109,17 @@ impl<'a> Phases<'a> {
                 workers: work.job.budget.workers,
                 progress: work.job.progress,
             };
-            let resolved = join.join(parts, &work.state.scheme)?;
-            (work.state.marks, work.state.count) = (resolved.marks, resolved.count);
+            let result = join.join(parts, &work.state.scheme)?;
+            (work.state.positions, work.state.count) = (result.positions, result.count);
             work.state.spans = spans;
             let report = &mut work.state.report;
             report.false_found = match (report.candidates, work.job.op) {
                 (0, _) => None,
                 (_, SetOp::Common) if inputs > 1 => None,
                 (_, SetOp::SymDiff | SetOp::Duplicates | SetOp::Unique) => None,
-                (_, SetOp::Common) if work.plan.build_from_first => Some(resolved.unclaimed),
-                (_, SetOp::Common) => Some(resolved.refused),
-                (candidates, _) => Some(candidates.saturating_sub(resolved.count)),
+                (_, SetOp::Common) if work.plan.build_from_first => Some(result.unclaimed),
+                (_, SetOp::Common) => Some(result.refused),
+                (candidates, _) => Some(candidates.saturating_sub(result.count)),
             };
             report.add_phase("deciding", begun.elapsed().as_secs_f64());
             report.set_survivors(match work.state.polarity {

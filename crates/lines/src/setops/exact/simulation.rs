@@ -561,17 +561,17 @@ impl Run<'_> {
         let Rest { bytes, lines } = self.rest;
         let budget = &self.job.budget;
         let lines = lines.max(1.0);
-        let marks = if dropped { lines - kept } else { kept };
+        let listed = if dropped { lines - kept } else { kept };
         let workers = budget.workers as u64;
         let memory = (self.work() - self.held.min(self.work() / 2)) / workers / 8;
         let share = self.work() / 8 / workers;
         let spans = Spans::new(bytes, SpillWriter::max_streams(share)).count();
-        let each = (marks * 8.0 / workers as f64) as u64;
+        let each = (listed * 8.0 / workers as f64) as u64;
         self.out.spilled += workers * SpillWriter::written(each, spans, memory);
         // The positions of a partition that is divided may have been written before.
-        let again = if self.divides { marks } else { 0.0 };
-        let marks = [marks, marks + again].map(|marks| (marks * 8.0).ceil() as u64);
-        self.spill.write_positions(marks, bytes);
+        let again = if self.divides { listed } else { 0.0 };
+        let listed = [listed, listed + again].map(|listed| (listed * 8.0).ceil() as u64);
+        self.spill.write_positions(listed, bytes);
         if dropped {
             return self.read_part(bytes);
         }

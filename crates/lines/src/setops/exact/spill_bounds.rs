@@ -162,22 +162,22 @@ impl SpillBounds {
         }
     }
 
-    /// Writes positions that take `marks` bytes, of an input of `length` bytes.
-    pub(super) fn write_positions(&mut self, marks: Range, length: u64) {
+    /// Writes positions that take `size` bytes, of an input of `length` bytes.
+    pub(super) fn write_positions(&mut self, size: Range, length: u64) {
         let share = self.work / 8 / self.workers;
         let spans = Spans::new(length, SpillWriter::max_streams(share));
         let memory = self.memory_of_worker(self.workers).map(|memory| memory / 8);
-        let [least, most] = marks;
+        let [least, most] = size;
         // One worker may find all of them.
         self.written[1] += most - SpillWriter::least_held(most, spans.count(), memory[0], most);
         self.links += SpillWriter::links(most, spans.count(), memory[0]);
         let held = SpillWriter::most_held(u64::MAX, spans.count(), memory[1]) * self.workers;
         self.written[0] += least.saturating_sub(held);
-        self.divide_spans(marks, length, spans);
+        self.divide_spans(size, length, spans);
     }
 
     /// Writes the positions of spans again whose bitmaps do not fit in memory.
-    fn divide_spans(&mut self, marks: Range, length: u64, mut spans: Spans) {
+    fn divide_spans(&mut self, size: Range, length: u64, mut spans: Spans) {
         let bitmap = (self.work / 2 / (self.workers + 2)).max(Spans::LEAST);
         let memory = self.work / 2;
         loop {
@@ -187,7 +187,7 @@ impl SpillBounds {
                 return;
             }
             let parts = Spans::split(from, to, SpillWriter::max_streams(memory));
-            let [least, most] = marks;
+            let [least, most] = size;
             // A line has at least a byte.
             let in_span = most.min(span.saturating_mul(8));
             let held = SpillWriter::least_held(in_span, parts.count(), memory, in_span);

@@ -23,7 +23,7 @@ pub(super) struct State {
     /// The phase that filled the filter; 0 if unset.
     pub(super) filled: usize,
     /// Listed positions by span, and their number.
-    pub(super) marks: Vec<Vec<RecordStream>>,
+    pub(super) positions: Vec<Vec<RecordStream>>,
     pub(super) spans: Option<Spans>,
     pub(super) count: u64,
     pub(super) report: Report,

@@ -63,7 +63,7 @@ impl ExactJob<'_> {
         let marked = !printer.counts_only() || journal.is_some();
         work.decide(marked.then(|| Spans::new(length, SpillWriter::max_streams(share))))?;
         *report = work.state.report;
-        let State { polarity, count, marks, spans, .. } = work.state;
+        let State { polarity, count, positions, spans, .. } = work.state;
         let kept = match polarity {
             Polarity::Kept => count,
             Polarity::Dropped => report.first_lines - count,
@@ -73,14 +73,19 @@ impl ExactJob<'_> {
             && !printer.counts_only()
             && (kept > 0 || printer.takes_rest())
         {
-            let marks =
-                PositionSet::new(spans, marks, &spill_file, self.budget.work, self.budget.workers);
+            let positions = PositionSet::new(
+                spans,
+                positions,
+                &spill_file,
+                self.budget.work,
+                self.budget.workers,
+            );
             report.add_pass(print_positions(
                 &self.pass().chunks(),
                 &first,
                 0,
                 polarity,
-                &marks,
+                &positions,
                 printer,
             )?);
             report.set_survivors(kept);
