@@ -1,4 +1,4 @@
-"""Block disposable mail addresses and tracking hosts with a filter, and let false alarms pass with a white list.
+"""Block disposable mail addresses and tracking hosts with a filter, and let false alarms pass with an allow list.
 
 Without a command: what real lists take as text, as a set, as a filter and as a cascade, how fast each decides, and
 how many good addresses each blocks. With one:
@@ -60,8 +60,8 @@ def figures(lists: Lists, fpr: float, rows: Rows) -> None:
     text = "".join(f"{name}\n" for name in listed)
     as_set, set_bytes = memory_of(lambda: set(text.split()))
     filter = petal.StaticFilter(listed, fpr)
-    white_list_text = "\n".join(false_alarms(filter, universe))
-    white_list, white_list_bytes = memory_of(lambda: frozenset(white_list_text.split()))
+    allow_list_text = "\n".join(false_alarms(filter, universe))
+    allow_list, allow_list_bytes = memory_of(lambda: frozenset(allow_list_text.split()))
     cascade = petal.FilterCascade(listed, universe, fpr)
     alarms = false_alarms(cascade, universe)
     if not all(name in filter and name in cascade for name in listed) or alarms:
@@ -75,7 +75,7 @@ def figures(lists: Lists, fpr: float, rows: Rows) -> None:
         ("text", len(text), None, ()),
         ("Python set", set_bytes, as_set, ()),
         ("filter", filter.memory_bytes, filter, ()),
-        ("... and white list", filter.memory_bytes + white_list_bytes, filter, white_list),
+        ("... and allow list", filter.memory_bytes + allow_list_bytes, filter, allow_list),
         ("cascade", cascade.memory_bytes, cascade, ()),
     ]
     for case, size, names, allowed in cases:
@@ -94,8 +94,8 @@ def figures(lists: Lists, fpr: float, rows: Rows) -> None:
         print(line)
         for figure, (value, unit) in measured.items():
             rows.add(f"{lists.what}: {case.removeprefix('... and ')}", len(listed), figure, value, unit)
-    print(f"white list: {len(white_list):,} names")
-    rows.add(f"{lists.what}: white list", len(listed), "names", len(white_list), "name")
+    print(f"allow list: {len(allow_list):,} names")
+    rows.add(f"{lists.what}: allow list", len(listed), "names", len(allow_list), "name")
 
 
 def write_lists(folder: Path, limit: int | None) -> None:
@@ -126,7 +126,7 @@ def smtp(folder: Path, fpr: float, limit: int | None, rows: Rows) -> None:
             print(f"MAIL FROM:<{sender}>\n    {mail_and_dns.send(postfix.port, sender)}")
         with open(allow, "a") as file:
             file.write(f"{name}\n")
-        print(f"added to the white list: {name}\nMAIL FROM:<{address}>\n    {mail_and_dns.send(postfix.port, address)}")
+        print(f"added to the allow list: {name}\nMAIL FROM:<{address}>\n    {mail_and_dns.send(postfix.port, address)}")
     table = mail_and_dns.postfix_table_bytes(lists.listed, folder)
     size = filter_path.stat().st_size
     print(f"{len(lists.listed):,} names: {size:,} bytes in petal's file, {table:,} in a table of Postfix (hash)")
@@ -179,7 +179,7 @@ def resolve(folder: Path, fpr: float, limit: int | None, rows: Rows) -> None:
         for asked in (bad, f"ad.{bad}", passing(lists.known, filter), host):
             print(f"{asked}: {mail_and_dns.ask(resolver.port, asked)}")
         write_names(allow, {name})
-        print(f"added to the white list: {name}\n{host}: {mail_and_dns.ask(resolver.port, host)}")
+        print(f"added to the allow list: {name}\n{host}: {mail_and_dns.ask(resolver.port, host)}")
         cases.append(("petal", memory_of_resolver(resolver), seconds_per_query(resolver, sample)))
     with mail_and_dns.resolver_with_zones(folder, lists.listed) as resolver:
         cases.append(("local zones", memory_of_resolver(resolver), seconds_per_query(resolver, sample)))
@@ -243,7 +243,7 @@ def parse(args: list[str] | None) -> argparse.Namespace:
     lists.add_argument("folder", type=Path, metavar="DIR")
     policy = commands.add_parser("policy", help="serve Postfix' policy requests")
     policy.add_argument("filter", type=Path, metavar="FILTER")
-    policy.add_argument("--allow", type=Path, metavar="FILE", help="white list; read again when it changes")
+    policy.add_argument("--allow", type=Path, metavar="FILE", help="allow list; read again when it changes")
     policy.add_argument("--port", type=int, default=10040, help="TCP port on the loopback address [default: 10040]")
     args = sys.argv[1:] if args is None else args
     has_command = bool(args) and args[0] in (*commands.choices, "-h", "--help")

@@ -1,7 +1,7 @@
-"""A blocklist of mail addresses and host names: a petal filter, and a white list of its false alarms.
+"""A blocklist of mail addresses and host names: a petal filter, and an allow list of its false alarms.
 
-An address is blocked if the address, its domain or a domain above it is in the filter and not in the white list:
-`ann@mx.mailinator.com` is blocked by `mailinator.com`. The white list is exact, as that of `petal check --allow`. The
+An address is blocked if the address, its domain or a domain above it is in the filter and not in the allow list:
+`ann@mx.mailinator.com` is blocked by `mailinator.com`. The allow list is exact, as that of `petal check --allow`. The
 mail service and the script in the DNS resolver use this class; it needs nothing but petal.
 """
 
@@ -45,7 +45,7 @@ def read_names(path: Path) -> frozenset[str]:
 
 
 def false_alarms(filter: Container[str], universe: set[str]) -> list[str]:
-    """Returns the names known to be good that a filter reports as listed: the white list."""
+    """Returns the names known to be good that a filter reports as listed: the allow list."""
     return sorted(name for name in universe if name in filter)
 
 
@@ -74,7 +74,7 @@ def write_names(path: Path, names: list[str] | set[str]) -> None:
 
 
 class Blocklist:
-    """A filter file and a white list. Both are read again when they change."""
+    """A filter file and an allow list. Both are read again when they change."""
 
     def __init__(self, filter_path: Path, allow_path: Path | None = None) -> None:
         self.filter_path, self.allow_path = filter_path, allow_path

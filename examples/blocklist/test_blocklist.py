@@ -44,7 +44,7 @@ def lists(request: pytest.FixtureRequest) -> Lists:
 
 @pytest.fixture
 def files(lists: Lists, tmp_path: Path) -> tuple[Path, Path]:
-    """A filter file of the names to block, and a white list that is still empty."""
+    """A filter file of the names to block, and an allow list that is still empty."""
     write_names(tmp_path / "bad.txt", lists.listed)
     petal.build(tmp_path / "bad.txt", tmp_path / "bad.petal", type="static", fpr=FPR)
     write_names(tmp_path / "allow.txt", [])
@@ -70,7 +70,7 @@ def test_listed_names_are_blocked_in_every_form(lists: Lists):
             assert listed_name(address, filter), address
 
 
-def test_white_list_lets_all_known_addresses_pass_and_blocks_what_the_set_blocks(lists: Lists):
+def test_allow_list_lets_all_known_addresses_pass_and_blocks_what_the_set_blocks(lists: Lists):
     universe = lists.universe()
     filter = petal.StaticFilter(sorted(lists.listed), FPR)
     alarms = false_alarms(filter, universe)
@@ -88,7 +88,7 @@ def test_cascade_is_exact_in_its_universe(lists: Lists):
     assert all(name in cascade for name in lists.listed)
 
 
-def test_check_with_allow_decides_like_the_white_list(lists: Lists, files: tuple[Path, Path], tmp_path: Path):
+def test_check_with_allow_decides_like_the_allow_list(lists: Lists, files: tuple[Path, Path], tmp_path: Path):
     universe, (filter_path, allow) = lists.universe(), files
     write_names(tmp_path / "universe.txt", universe)
     alarms = false_alarms(petal.load(filter_path), universe)
@@ -184,18 +184,18 @@ def run(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_figures_have_no_known_address_blocked_behind_white_list_and_cascade(tmp_path: Path):
+def test_figures_have_no_known_address_blocked_behind_allow_list_and_cascade(tmp_path: Path):
     ran = run("--limit", "2000", "--fpr", "0.02", "--rows", tmp_path / "rows.csv")
     assert ran.returncode == 0, ran.stderr
     rows = [line.split(",") for line in (tmp_path / "rows.csv").read_text().splitlines()]
     measured = {row[-6]: int(row[-3]) for row in rows if "known good addresses blocked" in row}
     assert measured["mail: filter"] > 0
-    assert measured["mail: white list"] == measured["mail: cascade"] == 0
-    assert measured["hosts: white list"] == measured["hosts: cascade"] == 0
+    assert measured["mail: allow list"] == measured["mail: cascade"] == 0
+    assert measured["hosts: allow list"] == measured["hosts: cascade"] == 0
 
 
 @pytest.mark.skipif(mail_and_dns.no_postfix() is not None, reason=str(mail_and_dns.no_postfix()))
-def test_smtp_shows_a_false_alarm_that_passes_after_the_white_list():
+def test_smtp_shows_a_false_alarm_that_passes_after_the_allow_list():
     ran = run("smtp", "--limit", "3000", "--fpr", "0.01")
     replies = [line.split()[0] for line in ran.stdout.splitlines() if line.startswith("    ")]
     assert replies == ["554", "554", "250", "554", "250"], ran.stdout + ran.stderr

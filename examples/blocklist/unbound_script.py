@@ -1,6 +1,6 @@
 """Script of Unbound's Python module: answers NXDOMAIN for the hosts on a blocklist.
 
-The environment names the filter (PETAL_BLOCKLIST) and the white list (PETAL_ALLOW). Unbound asks its modules only for
+The environment names the filter (PETAL_BLOCKLIST) and the allow list (PETAL_ALLOW). Unbound asks its modules only for
 names that are not in its cache, so an answer that was cached before a host was listed lives until its TTL ends.
 """
 
