@@ -45,6 +45,9 @@ pub fn read_decompressed(
 
 /// The concatenated members of a gzip file. Zeros after the last one are ignored, as `gzip` does,
 /// because tapes and block devices pad with them.
+///
+/// The file engine has the same reader (`crates/lines/src/io/compression/gzip.rs`): neither crate uses
+/// the other, and the library below both has no compression.
 struct Members<R> {
     /// `None` after the last member.
     decoder: Option<GzDecoder<R>>,
