@@ -85,11 +85,13 @@ pub(super) fn integer(arg: &[u8]) -> Option<i64> {
     std::str::from_utf8(arg).ok().filter(|_| is_plain)?.parse().ok()
 }
 
-/// Parses a number as the server does: overflow is invalid, but `inf` is valid.
+/// Parses a number as the server does: overflow and underflow are invalid, but `inf` is valid.
 pub(super) fn number(arg: &[u8]) -> Option<f64> {
     let number: f64 = std::str::from_utf8(arg).ok()?.parse().ok()?;
-    let is_valid = number.is_finite() || arg.iter().any(|byte| matches!(byte, b'i' | b'I'));
-    Some(number).filter(|number| !number.is_nan() && is_valid)
+    let overflows = number.is_infinite() && !arg.iter().any(|byte| matches!(byte, b'i' | b'I'));
+    let mut mantissa = arg.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    let underflows = number == 0.0 && mantissa.any(|byte| matches!(byte, b'1'..=b'9'));
+    Some(number).filter(|number| !number.is_nan() && !overflows && !underflows)
 }
 
 /// Returns whether an argument is an option, in any case.
@@ -166,10 +168,20 @@ mod tests {
         {
             assert_eq!(integer(arg.as_bytes()), None, "{arg}");
         }
-        for (arg, value) in [("0.5", 0.5), ("1e-3", 0.001), (".25", 0.25), ("inf", f64::INFINITY)] {
-            assert_eq!(number(arg.as_bytes()), Some(value));
+        for (arg, value) in [
+            ("0.5", 0.5),
+            ("1e-3", 0.001),
+            (".25", 0.25),
+            ("inf", f64::INFINITY),
+            ("0", 0.0),
+            ("0.0e-400", 0.0),
+            ("5e-324", 5e-324),
+        ] {
+            assert_eq!(number(arg.as_bytes()), Some(value), "{arg}");
         }
-        for arg in ["", "nan", "-NaN", "1e400", "-1e400", "0.5x", " 0.5", "0,5"] {
+        let invalid =
+            ["", "nan", "-NaN", "1e400", "-1e400", "1e-400", "-.1E-400", "0.5x", " 0.5", "0,5"];
+        for arg in invalid {
             assert_eq!(number(arg.as_bytes()), None, "{arg}");
         }
     }

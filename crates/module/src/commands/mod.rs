@@ -187,6 +187,7 @@ impl FilterError {
                 "ERR 64-bit hashes cannot keep this error rate for this capacity: choose a \
                  higher rate or a smaller capacity",
             ),
+            Self::ExpansionTooLarge => ReplyError::Static("ERR EXPANSION is at most 32768"),
             Self::Unsupported => ReplyError::WrongType,
             Self::Malformed(_) => ReplyError::Static("ERR received bad data"),
             Self::BadOffset => ReplyError::Static("ERR invalid offset - no link found"),

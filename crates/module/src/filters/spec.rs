@@ -23,6 +23,9 @@ const DOUBLING: (u64, u64) = (2, u64::MAX);
 const LARGE_FPR_SHARE: (f64, u64) = (0.004, 4);
 const SMALL_FPR_SHARE: u64 = 64;
 
+/// Maximum growth factor of petal's layout.
+const MAX_EXPANSION: u64 = 32768;
+
 /// Bits of a counter.
 const COUNTER_BITS: u64 = 4;
 
@@ -148,6 +151,9 @@ impl FilterSpec {
                 let mut filter = builder.hash(hash).build()?;
                 filter.clear_capacity();
                 AnyFilter::Bloom(filter)
+            }
+            FilterKind::Bloom { growth: Some(growth) } if growth.factor > MAX_EXPANSION => {
+                return Err(FilterError::ExpansionTooLarge);
             }
             FilterKind::Bloom { growth: Some(growth) } => {
                 let builder = ScalableBloomFilter::builder().capacity(capacity).fpr(fpr);

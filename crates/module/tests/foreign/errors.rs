@@ -36,6 +36,41 @@ fn impossible_sizes_are_out_of_memory_errors() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
+fn invalid_arguments_are_reported_in_redisblooms_order() {
+    for server in [Server::new(), Server::redisbloom_layout()] {
+        for (line, reply) in [
+            ("BF.RESERVE a 1e-400 100", "ERR bad error rate"),
+            ("BF.INSERT a ERROR 1e-400 ITEMS x", "Bad error rate"),
+            ("BF.RESERVE a 0.01 100 EXPANSION x NONSCALING", "Nonscaling filters cannot expand"),
+            ("BF.RESERVE a 0.01 100 NONSCALING EXPANSION 0", "Nonscaling filters cannot expand"),
+            ("BF.RESERVE a 0.01 100 EXPANSION NONSCALING", "Nonscaling filters cannot expand"),
+            ("BF.RESERVE a 0.01 100 NONSCALING EXPANSION", "ERR no expansion"),
+            ("CF.INSERT a CAPACITY 2", "Capacity must be at least (BucketSize * 2)"),
+            ("CF.INSERTNX a CAPACITY 0 NOCREATE", "Capacity must be at least (BucketSize * 2)"),
+        ] {
+            assert_eq!(server.call(line).error(), reply, "{line}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn expansion_above_the_maximum_is_an_error_that_names_the_option() {
+    let server = Server::new();
+    for line in [
+        "BF.RESERVE a 0.01 100 EXPANSION 32769",
+        "BF.INSERT a EXPANSION 32769 ITEMS x",
+        "PETAL.RESERVE a 0.01 100 EXPANSION 32769",
+        "PETAL.RESERVE a 0.01 100 EXPANSION 32769 TYPE cuckoo",
+    ] {
+        assert_eq!(server.call(line).error(), "ERR EXPANSION is at most 32768", "{line}");
+    }
+    server.call("BF.RESERVE a 0.01 100 EXPANSION 32768").ok();
+    Server::redisbloom_layout().call("BF.RESERVE a 0.01 100 EXPANSION 65535").ok();
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
 fn merging_redisblooms_layout_is_an_error() {
     let server = Server::redisbloom_layout();
     server.call("BF.RESERVE a 0.01 100 NONSCALING").ok();

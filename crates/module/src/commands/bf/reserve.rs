@@ -86,7 +86,7 @@ impl Command for Reserve {
         let strictness = Strictness::of(call);
         let fpr = parse_fpr(strictness, call.arg(2))?;
         let capacity = parse_capacity(call.arg(3))?;
-        let (mut growth, mut nonscaling) = (None, false);
+        let (mut expansion, mut nonscaling) = (None, false);
         let mut at = 4;
         while at < call.len() {
             let arg = call.arg(at);
@@ -97,15 +97,19 @@ impl Command for Reserve {
                 if at == call.len() {
                     return Err(ReplyError::Static("ERR no expansion"));
                 }
-                growth = Some(parse_expansion(call.arg(at))?);
+                expansion = Some(call.arg(at));
             } else if !strictness.ignores_unknown() {
                 return Err(ReplyError::Static("ERR unknown argument received"));
             }
             at += 1;
         }
-        if nonscaling && growth.is_some() {
+        // As in RedisBloom, which finds NONSCALING also as the value of EXPANSION, and before it parses
+        // that.
+        nonscaling |= expansion.is_some_and(|value| is_option(value, "NONSCALING"));
+        if nonscaling && expansion.is_some() {
             return Err(ReplyError::Static("Nonscaling filters cannot expand"));
         }
+        let growth = expansion.map(parse_expansion).transpose()?;
         let settings = Settings::current();
         let default = NewBloom::defaults(&settings).growth;
         let growth = if nonscaling { None } else { growth.or(default) };

@@ -192,11 +192,11 @@ fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
             return Err(ReplyError::Static("Unknown argument received"));
         }
     }
-    let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
     let mut new = NewCuckoo::defaults(&Settings::current());
     if let Some(capacity) = capacity {
         new = new.with_capacity(strictness, capacity)?;
     }
+    let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
     let mut key = call.open_write(1);
     if nocreate && key.filter().complete()?.is_none() {
         return Err(ReplyError::Static("ERR not found"));
