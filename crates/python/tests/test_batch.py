@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import petal
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -368,3 +369,12 @@ def test_null_and_masked_values_are_not_keys():
     assert one.contains_batch(table[1:]).to_pylist() == [False, False, True]
     with pytest.raises(TypeError, match=r"masked array; use keys.compressed\(\)"):
         one.contains_batch(np.ma.array([1, 2], mask=[0, 1]))
+
+
+def test_polars_columns_without_a_type_have_only_nulls():
+    one = petal.BloomFilter(100, 1e-6)
+    for keys in pl.Series("k", [None, None]), pl.DataFrame({"k": [None, None]}):
+        assert one.update(keys) == 0
+        assert one.contains_batch(keys).equals(pl.Series("k", [False, False]), check_names=True)
+    with pytest.raises(TypeError, match=r"found a LazyFrame, .* use keys.collect\(\)"):
+        one.update(pl.LazyFrame({"k": ["a"]}))

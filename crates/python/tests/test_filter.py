@@ -226,7 +226,7 @@ def test_sizes_follow_memory_limit_and_fpr():
     lambda: petal.BloomFilter(1000, seed=1, secret=bytes(16)),
     lambda: petal.BloomFilter(10**9, 1e-19), lambda: petal.StaticFilter(["a"], 0),
     lambda: petal.WindowedBloomFilter(10, window=0), lambda: petal.ScalableBloomFilter(10, growth=0),
-    lambda: petal.CountingBloomFilter(10, width=99),
+    lambda: petal.CountingBloomFilter(10, width=99), lambda: petal.QuotientFilter(100, max_capacity=99),
     lambda: petal.FilterCascade(["a"], ["a"]),
     lambda: petal.ForeignFilter("nothing", 10), lambda: petal.ForeignFilter("guava", 10, key_type="x"),
     lambda: petal.ForeignFilter("guava", 0), lambda: petal.ForeignFilter("guava", 10, 1.5),

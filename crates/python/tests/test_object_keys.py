@@ -76,6 +76,19 @@ def test_other_objects_are_refused() -> None:
     assert filter.inserted == 0
 
 
+def test_deeply_nested_tuple_is_an_error() -> None:
+    nested: tuple[object, ...] = ()
+    for _ in range(100):
+        nested = (nested,)
+    filter = petal.BloomFilter(10)
+    assert filter.add(nested) and nested in filter
+    for _ in range(200_000):
+        nested = (nested,)
+    for use in (filter.add, filter.__contains__, lambda key: filter.update([key])):
+        with pytest.raises(ValueError, match="tuples of a key are nested more than 100 times"):
+            use(nested)
+
+
 @given(st.decimals(allow_nan=False, allow_infinity=False))
 @example(Decimal("1E-40"))
 @example(Decimal("12345E-44"))

@@ -32,6 +32,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyIterator};
 
+use super::pandas::is_instance;
 use crate::keys::KeyHasher;
 use crate::keys::{Key, out_of_range};
 
@@ -64,6 +65,8 @@ impl Iterator for Arrays {
 /// Returns the arrays that an object exports; `None` if it exports none.
 pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
     let py = keys.py();
+    let typed = polars_nulls(keys)?;
+    let keys = typed.as_ref().unwrap_or(keys);
     if keys.hasattr(intern!(py, "__arrow_c_array__"))? {
         return exported_array(keys).map(|array| Some(Arrays::One(Some(array))));
     }
@@ -75,6 +78,24 @@ pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
     }
     let stream = export.call0()?.cast_into::<PyCapsule>()?;
     import_stream(&stream).map(|stream| Some(Arrays::Stream(Box::new(stream))))
+}
+
+/// Returns a column of polars that has only nulls and no type as nulls of strings; `None` for other
+/// objects. polars exports such columns with a buffer, which the interface does not have for them.
+fn polars_nulls<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = keys.py();
+    let has_null_type = if is_instance(keys, "polars", "Series")? {
+        keys.getattr(intern!(py, "dtype"))?.eq(py.import("polars")?.getattr("Null")?)?
+    } else if is_instance(keys, "polars", "DataFrame")? {
+        keys.getattr(intern!(py, "dtypes"))?.eq([py.import("polars")?.getattr("Null")?])?
+    } else {
+        false
+    };
+    if !has_null_type {
+        return Ok(None);
+    }
+    let string = py.import("polars")?.getattr("String")?;
+    keys.call_method1(intern!(py, "cast"), (string,)).map(Some)
 }
 
 fn is_pyarrow(keys: &Bound<'_, PyAny>) -> PyResult<bool> {

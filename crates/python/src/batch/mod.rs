@@ -97,6 +97,11 @@ impl<'py> Batch<'py> {
     /// Returns the keys, and the type of the results of their lookup.
     fn new(keys: &Bound<'py, PyAny>) -> PyResult<(Self, ResultType<'py>)> {
         refuse_one_key(keys)?;
+        if pandas::is_instance(keys, "polars", "LazyFrame")? {
+            return Err(PyTypeError::new_err(
+                "keys: found a LazyFrame, which has no rows yet; use keys.collect()",
+            ));
+        }
         if let Some(column) = pandas::column(keys)? {
             let result_type = column.series.map_or(ResultType::Numpy, ResultType::Pandas);
             let batch = match column.values {

@@ -5,7 +5,7 @@
 //! added, damages other keys.
 
 use petal::{AnyFilter, ByteSize, CountingBuilder, Layout, Store};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
 use super::bloom::change;
@@ -164,6 +164,11 @@ impl QuotientFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
+        if let Some(most) = max_capacity.filter(|most| *most < capacity) {
+            return Err(PyValueError::new_err(format!(
+                "max_capacity=: {most} is less than capacity=, {capacity}; raise max_capacity="
+            )));
+        }
         let builder = petal::QuotientFilter::builder().hash(hash(seed, secret, false)?);
         let builder = builder.capacity(capacity).fpr(fpr);
         let builder = max_capacity.map_or(builder, |keys| builder.max_capacity(keys));

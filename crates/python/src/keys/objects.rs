@@ -7,13 +7,16 @@ use pyo3::types::{PyString, PyTuple};
 
 use super::{KeyBuf, with_key};
 
+/// Maximum depth of tuples in tuples. Each level takes a frame of the stack.
+const MAX_DEPTH: usize = 100;
+
 /// Largest exponent of ten, and smallest negative one, of a number in plain notation.
 const PLAIN: i64 = 40;
 
 /// Returns the bytes of such a key; `None` for other objects.
 pub(super) fn encode(key: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if let Ok(tuple) = key.cast::<PyTuple>() {
-        return encode_tuple(tuple).map(Some);
+        return encode_tuple(tuple, MAX_DEPTH).map(Some);
     }
     if is_instance(key, "uuid", "UUID")? {
         return key.getattr(intern!(key.py(), "bytes"))?.extract().map(Some);
@@ -37,19 +40,28 @@ fn is_instance(key: &Bound<'_, PyAny>, module: &str, class: &str) -> PyResult<bo
     key.is_instance(&module.getattr(class)?)
 }
 
-/// Returns each item after its length, as in the key of several columns.
-fn encode_tuple(tuple: &Bound<'_, PyTuple>) -> PyResult<Vec<u8>> {
+/// Returns each item after its length, as in the key of several columns. Tuples may be nested `depth`
+/// times.
+fn encode_tuple(tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<Vec<u8>> {
     let mut bytes = Vec::new();
+    let mut append = |item: &[u8]| -> PyResult<()> {
+        let length = u32::try_from(item.len())
+            .map_err(|_| PyValueError::new_err("an item of a key has more than 4 GiB"))?;
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(item);
+        Ok(())
+    };
     for item in tuple {
-        with_key(&item, |key| {
-            let mut buffer = KeyBuf::default();
-            let item = buffer.encode(key, false);
-            let length = u32::try_from(item.len())
-                .map_err(|_| PyValueError::new_err("an item of a key has more than 4 GiB"))?;
-            bytes.extend_from_slice(&length.to_le_bytes());
-            bytes.extend_from_slice(item);
-            Ok(())
-        })?;
+        if let Ok(inner) = item.cast::<PyTuple>() {
+            let depth = depth.checked_sub(1).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "tuples of a key are nested more than {MAX_DEPTH} times"
+                ))
+            })?;
+            append(&encode_tuple(inner, depth)?)?;
+            continue;
+        }
+        with_key(&item, |key| append(KeyBuf::default().encode(key, false)))?;
     }
     Ok(bytes)
 }
