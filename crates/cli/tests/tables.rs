@@ -44,6 +44,18 @@ fn tables_without_columns_are_errors() {
     );
 }
 
+#[test]
+fn tables_are_no_filters() {
+    let dir = dir();
+    dir.write("lines", "a\n");
+    for args in ["info a.parquet", "check a.parquet lines", "add a.parquet lines"] {
+        let line = dir.run(args).failure();
+        let expected =
+            "a.parquet: is a whole Parquet file; query the filters in it with petal probe";
+        assert!(line.ends_with(expected), "{line}");
+    }
+}
+
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn plain_build_refuses_tables_by_name() {
@@ -118,7 +130,7 @@ mod with_feature {
         assert_eq!(keys(&dir, "two"), "\nsay \"hi\"\n\u{e4}\n~\n");
         let line = dir.sh("\"$petal\" seen -q s a.parquet --column url >> two").failure();
         assert!(
-            line.contains("its rows are binary data in Parquet, not text; specify -o"),
+            line.contains("its rows are binary data in Parquet, not text; redirect standard output to a new file"),
             "{line}"
         );
         let count = dir.run("count --column url --keys-only --top 1 a.parquet").text();
@@ -187,6 +199,11 @@ mod with_feature {
             (
                 "count --column url a.parquet",
                 "its rows are binary data, which cannot follow a count; use --keys-only",
+            ),
+            (
+                "plan dedup a.parquet",
+                "a.parquet: is a Parquet file, expected lines; jobs on columns cannot be estimated; \
+                 run the job with --column, or use --text",
             ),
             ("dedup --column url cut.parquet", "cut.parquet: cannot read as Parquet: "),
             (

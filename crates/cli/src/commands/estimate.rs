@@ -1,6 +1,8 @@
 //! `plan COMMAND INPUTS`: estimates a job from a full scan or from samples of its inputs.
 
-use petal_lines::{Bounds, Counting, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings};
+use petal_lines::{
+    Bounds, Counting, ErrorKind, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings,
+};
 use serde_json::json;
 
 use super::{op_name, print, setops, write_page};
@@ -28,7 +30,8 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
         When::Always => Counting::FullScan,
         When::Never => Counting::Sample,
     };
-    let estimate = SetJob { op, first, others, mode }.estimate(&settings, !args.count, counting)?;
+    let job = SetJob { op, first, others, mode };
+    let estimate = job.estimate(&settings, !args.count, counting).map_err(failure)?;
     if let Some(path) = &args.html {
         let [min, max] = estimate.seconds;
         let page = page(&EstimatePage {
@@ -51,6 +54,17 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
         table(&estimate, &names, count, &settings)
     })?;
     Ok(Outcome::Done)
+}
+
+/// Converts an error. Of a table it leaves out the advice to name columns, which `plan` does not take.
+fn failure(error: petal_lines::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::TableWithoutColumns { .. } => Failure::Message(format!(
+            "{}; jobs on columns cannot be estimated; run the job with --column, or use --text",
+            error.problem()
+        )),
+        _ => error.into(),
+    }
 }
 
 /// Returns an error unless the operation takes this number of inputs besides the first.

@@ -20,6 +20,10 @@ pub(crate) fn foreign(error: &petal_interop::Error) -> String {
         ForeignError::AmbiguousFormat { .. } | ForeignError::UnknownFormat { .. } => {
             format!("{error} with --format")
         }
+        // The library names its type `ParquetFile`.
+        ForeignError::UnreadableFormat { format } if format.starts_with("a whole Parquet file") => {
+            "is a whole Parquet file; query the filters in it with petal probe".to_owned()
+        }
         _ => error.to_string(),
     }
 }
@@ -76,6 +80,8 @@ fn advice_text(advice: &Advice) -> String {
         Advice::Lower(setting) => format!("lower {}", flag(*setting)),
         Advice::Specify(Setting::Window) => "specify --window, e.g. 7d".to_owned(),
         Advice::Specify(Setting::Last) => "--last, e.g. 1e6".to_owned(),
+        // `seen` has no -o.
+        Advice::Specify(Setting::Output) => "redirect standard output to a new file".to_owned(),
         Advice::Specify(setting) => format!("specify {}", flag(*setting)),
         Advice::Change(setting) => format!("change {}", flag(*setting)),
         Advice::Omit(setting) => format!("leave out {}", flag(*setting)),

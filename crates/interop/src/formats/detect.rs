@@ -8,7 +8,7 @@ use crate::formats::format_impl::FormatImpl;
 /// Known files that cannot be read as filters, by their first bytes.
 const KNOWN: [(&[u8], &str); 9] = [
     (&petal::MAGIC, "a petal file and no other program's; if it was compressed, decompress it"),
-    (b"PAR1", "a whole Parquet file, whose filters ParquetFile queries"),
+    (b"PAR1", "a whole Parquet file; query the filters in it with ParquetFile"),
     (b"PARE", "a Parquet file with an encrypted footer, which cannot be read without its key"),
     (b"ORC", "an ORC file, whose filters petal does not read"),
     (b"{\"m\":", "the JSON of Go's bloom; write the filter with its WriteTo"),
