@@ -15,7 +15,7 @@ use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 
 use super::blocks::{Blocks, Columns, Part};
-use super::column::{KeyBatch, KeyPath};
+use super::column::{KeyBatch, KeyPath, count_columns};
 use super::kind::TableKind;
 use super::row_writer::RowWriter;
 use super::source::TableSource;
@@ -78,7 +78,7 @@ impl ArrowTable {
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let (own, others) = (self.blocks.schema.fields(), other.blocks.schema.fields());
         if own.len() != others.len() {
-            return Some(format!("has {} columns, expected {}", own.len(), others.len()));
+            return Some(format!("has {}, expected {}", count_columns(own.len()), others.len()));
         }
         let (own, _) = own.iter().zip(others).find(|(own, other)| own != other)?;
         Some(format!("has a column {:?} of another name, type or place", own.name()))

@@ -57,7 +57,8 @@ impl KeyPath {
         let (path, field, shown) = match column {
             Column::Number(number) => {
                 let field = schema.fields().get(number - 1).ok_or_else(|| {
-                    format!("has {} columns, expected a column {number}", schema.fields().len())
+                    let columns = count_columns(schema.fields().len());
+                    format!("has {columns}, expected a column {number}")
                 })?;
                 (Self { root: number - 1, members: vec![] }, field, number.to_string())
             }
@@ -103,6 +104,9 @@ impl KeyPath {
             Some((Self { root, members }, field))
         });
         nested.ok_or_else(|| {
+            if schema.fields().is_empty() {
+                return format!("has no columns, expected a column {name:?}");
+            }
             let mut names: Vec<_> =
                 schema.fields().iter().take(20).map(|f| format!("{:?}", f.name())).collect();
             if schema.fields().len() > names.len() {
@@ -111,6 +115,11 @@ impl KeyPath {
             format!("has no column {name:?}, but {}", names.join(", "))
         })
     }
+}
+
+/// Returns a number of columns as text: `1 column`.
+pub(super) fn count_columns(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "column" } else { "columns" })
 }
 
 /// Returns the member at a path, and the names that lead to it.
@@ -367,5 +376,21 @@ impl DictionaryKey for dyn arrow_array::array::AnyDictionaryArray + '_ {
         };
         at.filter(|at| *at < self.values().len())
             .ok_or_else(|| "has an index outside of its dictionary".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_columns_are_errors_that_count_columns() {
+        let error = |fields: Vec<Field>, column| {
+            KeyPath::find(&Schema::new(fields), &[column]).unwrap_err()
+        };
+        let one = vec![Field::new("u", DataType::Utf8, true)];
+        assert_eq!(error(one, Column::Number(2)), "has 1 column, expected a column 2");
+        let named = Column::Name("u".to_owned());
+        assert_eq!(error(vec![], named), "has no columns, expected a column \"u\"");
     }
 }

@@ -19,7 +19,7 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::WriterProperties;
 
-use super::column::{KeyBatch, KeyPath};
+use super::column::{KeyBatch, KeyPath, count_columns};
 use super::pages::PageFile;
 use super::row_writer::RowWriter;
 use super::source::TableSource;
@@ -133,7 +133,7 @@ impl ParquetTable {
             |table: &Self| table.metadata.parquet_schema().root_schema().get_fields().to_vec();
         let (own, others) = (fields(self), fields(other));
         if own.len() != others.len() {
-            return Some(format!("has {} columns, expected {}", own.len(), others.len()));
+            return Some(format!("has {}, expected {}", count_columns(own.len()), others.len()));
         }
         let (own, _) = own.iter().zip(&others).find(|(own, other)| own != other)?;
         Some(format!("has a column {:?} of another name, type or place", own.name()))
