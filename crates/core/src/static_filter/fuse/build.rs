@@ -14,7 +14,7 @@
 //! or threads.
 //!
 //! Memory: twice the hashes, 16 bytes per key, beside the filter; for each thread 8 bytes per slot of a
-//! shard, and a table of duplicates ([`DuplicateFinder`]), which takes some megabytes.
+//! shard, and a table of duplicates ([`DuplicateFinder`]): 32 bytes per key of a mean group, at most 13 MB.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -127,9 +127,10 @@ pub(in super::super) fn build(
     }
     let before = keys.count();
     let mut solved = keys.solve(wanted);
-    // An error is not returned yet: without duplicates, memory or the rate may suffice.
-    let has_changed = keys.count() < before || !keys.distinct;
-    if has_changed && !matches!(solved, Ok(Some(_))) {
+    // An error is not returned yet: without duplicates, memory or the rate may suffice. Another attempt
+    // differs only if keys were dropped, or may still have duplicates.
+    let can_differ = keys.count() < before || !keys.distinct;
+    if can_differ && !matches!(solved, Ok(Some(_))) {
         keys.drop_duplicates(wanted.threads)?;
         solved = keys.solve(wanted);
     }
@@ -176,6 +177,13 @@ impl Keys<'_> {
         self.left.iter().sum::<usize>() as u64
     }
 
+    /// Returns the number of groups of these shards, and the mean number of hashes of a group, dropped
+    /// ones included.
+    fn groups(&self, shards: u64) -> (u64, usize) {
+        let groups = shards * self.parts as u64;
+        (groups, self.hashes.len().div_ceil((groups as usize).max(1)))
+    }
+
     fn sizes(&self, rate: f64) -> Result<ShardSizes> {
         let (keys, most) = (self.count(), self.left.iter().max().copied().unwrap_or(0));
         let slots = SlotPlan::new(rate, keys)?;
@@ -202,19 +210,19 @@ impl Keys<'_> {
         sample.extend(self.hashes[..groups[0]].iter().copied().filter(|&g| g < end));
         let all = sample.len();
         let ranges = u64::MAX / end.max(1);
-        Ok(DuplicateFinder::default().drop_duplicates(&mut sample, ranges, 1)? < all)
+        Ok(DuplicateFinder::default().drop_duplicates(&mut sample, ranges, all)? < all)
     }
 
     /// Drops the duplicates of all shards, and divides the keys that are left into shards.
     fn drop_duplicates(&mut self, threads: NonZeroUsize) -> Result<()> {
-        let (shards, parts) = (self.lengths.len() as u64, self.parts);
+        let shards = self.lengths.len() as u64;
         if !self.distinct {
+            let (groups, mean) = self.groups(shards);
             let mut rest = &mut *self.hashes;
             let work = self.lengths.iter().zip(&mut self.left);
             let work = work.map(|(&length, left)| (cut_off(&mut rest, length), left));
-            let groups = shards * parts as u64;
             share_work(work, threads, DuplicateFinder::default, |finder, (keys, left)| {
-                *left = finder.drop_duplicates(&mut keys[..*left], groups, parts)?;
+                *left = finder.drop_duplicates(&mut keys[..*left], groups, mean)?;
                 Ok(())
             })?;
         }
@@ -365,6 +373,7 @@ impl Keys<'_> {
         attempts: Range<u64>,
         threads: NonZeroUsize,
     ) -> Result<Option<Owned>> {
+        let (groups, mean) = self.groups(params.shards());
         let mut data = Owned::zeroed(lines_of(params))?;
         let (slots, multipliers) =
             lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
@@ -382,7 +391,6 @@ impl Keys<'_> {
             (shard, keys, left, words, multiplier, unsolved)
         });
         let distinct = self.distinct;
-        let (groups, parts) = (params.shards() * self.parts as u64, self.parts);
         // The number of shards that had duplicates.
         let with_duplicates = AtomicU64::new(0);
         share_work(
@@ -393,7 +401,7 @@ impl Keys<'_> {
                 let before = *left;
                 let mut searched = distinct;
                 if !searched && with_duplicates.load(Ordering::Relaxed) * 4 > shard {
-                    *left = finder.drop_duplicates(&mut keys[..before], groups, parts)?;
+                    *left = finder.drop_duplicates(&mut keys[..before], groups, mean)?;
                     searched = true;
                 }
                 let mut next = attempts.start;
