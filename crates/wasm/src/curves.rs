@@ -31,7 +31,7 @@ fn by_keys(plan: &Plan) -> Value {
 /// The rate of a filter of the same size with other numbers of probes, and the textbook's; null for types whose builder
 /// takes no number of probes.
 fn by_probes(plan: &Plan) -> Value {
-    let Some(probes) = plan.free_probes() else { return Value::Null };
+    let Some(probes) = plan.settable_probes() else { return Value::Null };
     let counters = matches!(plan.filter_type, FilterType::Counting | FilterType::CountingClassic);
     let bits = plan.bits / if counters { COUNTER_WIDTH } else { 1 };
     let classic = matches!(plan.filter_type, FilterType::Classic | FilterType::CountingClassic);

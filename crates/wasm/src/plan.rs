@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) size_bytes: u64,
     /// Bits without the rest of the last cache line; counters count `COUNTER_WIDTH` times.
     pub(crate) bits: u64,
-    /// Bits of a key; `None` for types without such a number, or with several.
+    /// The number of probes; `None` for types without probes, or whose parts have different numbers.
     pub(crate) probes: Option<u32>,
     /// The smallest or the best layout, as the library describes it.
     pub(crate) layout: String,
@@ -170,8 +170,7 @@ impl Wanted {
         }
     }
 
-    /// Returns the plan of a filter that a builder makes from these parameters. Without a number of bits, those of the
-    /// whole size count.
+    /// Returns the plan of a filter that a builder makes from these parameters. `bits`: `None` for all bits of the size.
     fn planned(&self, capacity: u64, from: MadeFrom, bits: Option<u64>) -> Result<Plan> {
         let filter_type = self.filter_type;
         if matches!(filter_type, FilterType::Static | FilterType::StaticFuse) {
@@ -217,7 +216,7 @@ impl Plan {
     }
 
     /// Returns the number of probes of a type whose builder takes one.
-    pub(crate) fn free_probes(&self) -> Option<u32> {
+    pub(crate) fn settable_probes(&self) -> Option<u32> {
         let free = matches!(
             self.filter_type,
             FilterType::Bloom

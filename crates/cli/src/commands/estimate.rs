@@ -56,7 +56,7 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Converts an error. Of a table it leaves out the advice to name columns, which `plan` does not take.
+/// Converts an error. For a table, it omits the advice to name columns, which `plan` does not take.
 fn failure(error: petal_lines::Error) -> Failure {
     match error.kind() {
         ErrorKind::TableWithoutColumns { .. } => Failure::Message(format!(

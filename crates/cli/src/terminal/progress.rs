@@ -1,4 +1,4 @@
-//! Progress on stderr: a progress bar on a terminal, lines elsewhere; and the printing of notes.
+//! Prints progress on stderr, a bar on a terminal and lines elsewhere, and notes.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The texts of errors: the problem, and the advice that follows it.
+//! The texts of errors: the problem, and how problem, setting and advice are joined.
 //!
 //! The sections are those of [`ErrorKind`].
 

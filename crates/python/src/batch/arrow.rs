@@ -80,8 +80,8 @@ pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
     import_stream(&stream).map(|stream| Some(Arrays::Stream(Box::new(stream))))
 }
 
-/// Returns a column of polars that has only nulls and no type as nulls of strings; `None` for other
-/// objects. polars exports such columns with a buffer, which the interface does not have for them.
+/// Returns a polars column of the type Null, cast to String; `None` for other objects. polars exports
+/// such a column with a buffer, which Arrow's interface does not allow for null arrays.
 fn polars_nulls<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = keys.py();
     let has_null_type = if is_instance(keys, "polars", "Series")? {

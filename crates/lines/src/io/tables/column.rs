@@ -119,7 +119,11 @@ impl KeyPath {
 
 /// Returns a number of columns as text: `1 column`.
 pub(super) fn count_columns(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "column" } else { "columns" })
+    match count {
+        0 => "no columns".to_owned(),
+        1 => "1 column".to_owned(),
+        _ => format!("{count} columns"),
+    }
 }
 
 /// Returns the member at a path, and the names that lead to it.
@@ -390,6 +394,7 @@ mod tests {
         };
         let one = vec![Field::new("u", DataType::Utf8, true)];
         assert_eq!(error(one, Column::Number(2)), "has 1 column, expected a column 2");
+        assert_eq!(error(vec![], Column::Number(1)), "has no columns, expected a column 1");
         let named = Column::Name("u".to_owned());
         assert_eq!(error(vec![], named), "has no columns, expected a column \"u\"");
     }

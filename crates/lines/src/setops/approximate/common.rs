@@ -3,7 +3,7 @@
 //! Each other input fills a filter with those of its lines that the filter before contains. The last
 //! filter decides which lines of the first input are printed.
 //!
-//! Printed lines of `common` are kept as fingerprints, so that each is printed once. When the memory
+//! Printed lines are kept as fingerprints, so that each is printed once. When the memory
 //! for them is full, lines may be repeated, and the report says so.
 //!
 //! # Estimated wrong lines of `common`
@@ -134,8 +134,8 @@ impl ApproximateJob<'_> {
         Ok(Link { rate: filter.estimated_fpr(), filter, sample })
     }
 
-    /// Reports an upper bound of the number of wrong lines: no line of the first input is in the
-    /// others, and all lines that were wrongly inserted are in the first input.
+    /// Reports an upper bound of the number of wrong lines, which is reached if no line of the first
+    /// input is in the others and all wrongly inserted lines are in it.
     fn note_expected(&self, first: &[&Input], last: &Link) -> Result<()> {
         let Link { rate, sample, .. } = last;
         let strays = sample.numbers().filter(|chance| *chance < 1.0).sum::<f64>() * sample.weight();
@@ -289,7 +289,7 @@ impl SampleSelection {
     }
 }
 
-/// What the lines of the first input show about the number of wrong lines.
+/// Sums over the lines of the first input, from which the number of wrong lines is estimated.
 struct WrongLines {
     /// The sample of the last filter, without the lines that are in the first input.
     sample: HashSample,

@@ -193,8 +193,8 @@ impl ExactJob<'_> {
         Ok(())
     }
 
-    /// Decides the lines of the first inputs in their order, and prints them, until the table is
-    /// full.
+    /// Decides the lines of the first inputs in their order, and prints those that are kept, until the
+    /// table is full.
     fn decide(
         &self,
         mut matcher: SetMatcher,

@@ -103,8 +103,8 @@ impl Command for Reserve {
             }
             at += 1;
         }
-        // As in RedisBloom, which finds NONSCALING also as the value of EXPANSION, and before it parses
-        // that.
+        // RedisBloom looks for NONSCALING among all arguments, the value of EXPANSION too, before it
+        // parses that value.
         nonscaling |= expansion.is_some_and(|value| is_option(value, "NONSCALING"));
         if nonscaling && expansion.is_some() {
             return Err(ReplyError::Static("Nonscaling filters cannot expand"));

@@ -193,6 +193,7 @@ fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
         }
     }
     let mut new = NewCuckoo::defaults(&Settings::current());
+    // RedisBloom checks the capacity before it looks for items.
     if let Some(capacity) = capacity {
         new = new.with_capacity(strictness, capacity)?;
     }
