@@ -170,7 +170,7 @@ impl Wanted {
         }
     }
 
-    /// Returns the plan of a filter that a builder makes from these parameters. `bits`: `None` for all bits of the size.
+    /// Returns the plan of a filter that a builder makes from these parameters; `bits` is `None` for all of them.
     fn planned(&self, capacity: u64, from: MadeFrom, bits: Option<u64>) -> Result<Plan> {
         let filter_type = self.filter_type;
         if matches!(filter_type, FilterType::Static | FilterType::StaticFuse) {

@@ -356,7 +356,7 @@ def _build_whole_filters(job: Job, filtered: Sequence[_Side]) -> Item:
 def _build_shards(
     job: Job, first: _Side, other: _Side | None, filtered: Sequence[_Side], count: int
 ) -> tuple[_Shards, Item]:
-    """Builds the filters that exclude lines of A, split by hash range. Returns them, and how a task selects its lines."""
+    """Builds the filters that exclude lines of A, split by hash range; returns them and how tasks select lines."""
     hashes = {
         side.name: job.hash_lines(side.name, side.ranges, count, side is first)
         for side in (first, other)
