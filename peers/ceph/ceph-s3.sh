@@ -54,8 +54,13 @@ ceph-osd -i 0 --mkfs
 ceph() { python3 "$ROOT/usr/bin/ceph" -c "$CEPH_CONF" "$@"; }
 ceph osd new "$(cat "$dir/osd/fsid")"
 ceph-osd -f -i 0 &
+osd=$!
 # The user's pools change the map of the OSDs: made before the OSD is in it, they can keep it out for ever.
-until ceph osd stat | grep -q ' 1 up'; do sleep 0.1; done
+until ceph osd stat | grep -q ' 1 up'; do
+    # It ends if the monitor refuses its commands, as it may do shortly after its start.
+    kill -0 "$osd" 2> /dev/null || { ceph-osd -f -i 0 & osd=$!; }
+    sleep 0.1
+done
 radosgw-admin user create --uid petal --display-name petal --access-key PETALKEY --secret-key PETALSECRET
 radosgw -f -n client.petal &
 until env -u LD_LIBRARY_PATH curl -s -o /dev/null "http://127.0.0.1:$3/"; do sleep 0.1; done
