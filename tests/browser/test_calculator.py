@@ -16,7 +16,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from conftest import BOOK, ROOT
 
-PETAL = Path(os.environ.get("PETAL_PROGRAM", ROOT / "target/debug/petal"))
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+PETAL = Path(os.environ.get("PETAL_PROGRAM", TARGET / "debug/petal"))
 PYTHON = ROOT / "target/python/bin/python"
 TYPES = (
     "bloom", "classic", "counting", "counting-classic", "quotient", "vector-quotient", "scalable", "windowed", "static",

@@ -1,12 +1,14 @@
 """The pages of `--html`: charts are visible in every width and colour scheme, and on paper."""
 
+import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
-PETAL = ROOT / "target/debug/petal"
+PETAL = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/petal"
 
 # The commands that write each page, and how many figures it has.
 PAGES = {

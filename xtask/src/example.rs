@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::step::{Result, Step, root};
+use crate::step::{Result, Step, root, target_dir};
 use crate::{peers, python};
 
 /// The Python environment of the examples; git ignores it.
@@ -29,7 +29,7 @@ pub(crate) fn run(name: &str, args: &[&str]) -> Result {
         let python = root().join(HOME).join("bin/python");
         Step::program(&python, &[&[main.as_str()], args].concat())
     } else {
-        Step::program(&root().join("target/release").join(own_package), args)
+        Step::program(&target_dir().join("release").join(own_package), args)
     };
     with_environment(program, "release").run()
 }
@@ -61,7 +61,7 @@ pub(crate) fn run_tests(more: &[&str]) -> Result {
 
 /// Sets the variables that examples/README.md lists.
 fn with_environment(step: Step, profile: &str) -> Step {
-    let built = root().join("target").join(profile);
+    let built = target_dir().join(profile);
     let peers = root().join(peers::HOME);
     step.with_path(&peers.join("bin"))
         .with_path(&built)

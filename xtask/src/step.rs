@@ -17,6 +17,11 @@ pub(crate) fn root() -> PathBuf {
     xtask.parent().unwrap_or(xtask).to_path_buf()
 }
 
+/// Returns the folder of cargo's output.
+pub(crate) fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 thread_local! {
     /// Whether this thread prints the output of a step when the step has ended.
     static OUTPUT_AT_END: Cell<bool> = const { Cell::new(false) };

@@ -63,11 +63,8 @@ fn errors_have_the_expected_wording() {
     let expected = include_str!("wording.txt");
     let mut found = String::new();
     let mut commands = 0;
-    let mut lines = expected.lines().peekable();
-    while let Some(line) = lines.next() {
-        // Other empty lines are part of usage errors.
-        let separates = line.is_empty() && lines.peek().is_some_and(|next| next.starts_with('#'));
-        if separates || line.starts_with('#') {
+    for line in expected.lines() {
+        if line.is_empty() || line.starts_with('#') {
             found.push_str(&format!("{line}\n"));
             continue;
         }

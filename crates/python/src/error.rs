@@ -19,9 +19,11 @@
 use std::io;
 use std::path::Path;
 
+use petal_lines::atomic_file::{AtomicFile, Finished};
 use petal_lines::{Advice, Setting, format_rate};
 use pyo3::exceptions::{
-    PyException, PyFileNotFoundError, PyMemoryError, PyOSError, PyTypeError, PyValueError,
+    PyException, PyFileNotFoundError, PyMemoryError, PyOSError, PyTypeError, PyUserWarning,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -147,6 +149,22 @@ pub(crate) fn io_error(error: &io::Error, path: Option<&Path>, text: String) -> 
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
     let text = format!("{}: cannot write: {}", path.display(), io_message(error));
     io_error(error, Some(path), text)
+}
+
+/// Completes a file that replaces another one. Warns if others may no longer use it.
+pub(crate) fn finish_file(file: AtomicFile, path: &Path) -> PyResult<()> {
+    let Finished::Lost(error) = file.finish().map_err(|error| cannot_write(path, &error))? else {
+        return Ok(());
+    };
+    let text = format!(
+        "{}: its owner, group or attributes could not be kept: {}; set them again",
+        path.display(),
+        io_message(&error)
+    );
+    Python::attach(|py| {
+        let category = py.get_type::<PyUserWarning>();
+        py.import("warnings")?.call_method1("warn", (text, category, 2)).map(drop)
+    })
 }
 
 /// Returns the exception for a file that cannot be read.

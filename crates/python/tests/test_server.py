@@ -16,7 +16,8 @@ import redis
 
 PEERS = os.environ.get("PETAL_PEERS")
 ROOT = Path(__file__).resolve().parents[3]
-MODULE = os.environ.get("PETAL_MODULE", ROOT / "target/debug/deps/libpetal_redis.so")
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+MODULE = os.environ.get("PETAL_MODULE", TARGET / "debug/deps/libpetal_redis.so")
 
 pytestmark = pytest.mark.foreign
 

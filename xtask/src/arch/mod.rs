@@ -26,6 +26,7 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/lines/src/fingerprint/siphash.rs",
     "crates/lines/src/fingerprint/siphash_avx2.rs",
     "crates/lines/src/fingerprint/siphash_avx512.rs",
+    "crates/lines/src/io/descriptor.rs",
     "crates/lines/src/keys/csv/ends.rs",
     "crates/lines/src/scan/line_ends.rs",
     // The C interfaces of Redis, of Arrow, and of libc (malloc options, wait4).
@@ -36,7 +37,8 @@ const UNSAFE_CODE: &[&str] = &[
     // Exported names of the book's WebAssembly.
     "crates/wasm/src/exports.rs",
     "crates/cli/src/process/memory.rs",
-    "crates/cli/src/process/stdout.rs",
+    "crates/cli/src/process/signal.rs",
+    "crates/cli/src/process/streams.rs",
     "crates/testkit/src/measure.rs",
     // Mapping a filter file.
     "crates/python/src/state/open.rs",

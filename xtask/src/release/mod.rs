@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::package::PUBLISHED;
-use crate::step::{Result, Step, root};
+use crate::step::{Result, Step, root, target_dir};
 use archive::Archive;
 use target::{TARGETS, Target};
 use tools::Tools;
@@ -189,11 +189,6 @@ fn list(files: &Path, tools: Option<&Tools>) -> Result {
         }
     }
     Ok(())
-}
-
-/// Returns the folder of cargo's output.
-fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> String {

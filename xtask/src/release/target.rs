@@ -4,8 +4,8 @@ use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
 use super::tools::{self, Tools};
-use super::{VERSION, target_dir};
-use crate::step::{Result, Step};
+use super::VERSION;
+use crate::step::{Result, Step, target_dir};
 
 /// A platform for which a release has files.
 pub(super) struct Target {

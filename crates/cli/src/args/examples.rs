@@ -141,8 +141,8 @@ Examples:
   petal info seen.petal --html seen.html   a page with charts";
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  petal explain https://example.org/ seen.petal
-  petal explain --json 42 seen.petal | jq .parts[0].probes";
+  petal explain seen.petal https://example.org/
+  petal explain --json seen.petal 42 | jq .parts[0].probes";
 pub(super) const VERIFY_EXAMPLES: &str = "\
 Examples:
   petal verify seen.petal && echo valid";
@@ -163,6 +163,7 @@ Examples:
 pub(super) const REPORT_EXAMPLES: &str = "\
 Examples:
   petal common a.txt b.txt -o both.txt --report both.json
+  petal report both.json
   petal report both.json --html both.html";
 pub(super) const HELP_EXAMPLES: &str = "\
 Examples:

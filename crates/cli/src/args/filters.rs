@@ -380,12 +380,12 @@ pub(crate) struct InfoArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// Key: a line without its line end
-    #[arg(value_name = "KEY")]
-    pub(crate) key: OsString,
     /// Filter file
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
+    /// Key: a line without its line end
+    #[arg(value_name = "KEY")]
+    pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) clock: Clock,
     /// Print JSON

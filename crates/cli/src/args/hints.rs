@@ -1,9 +1,11 @@
-//! Usage errors that name the command or the mode that an option belongs to.
+//! Usage errors: one line like other errors, which names the command or the mode that an option belongs to.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, Error};
+use clap::{Arg, Command, CommandFactory as _, Error};
+
+use crate::error::print_stderr;
 
 /// Options that need another argument, which selects a mode.
 struct ModeOptions {
@@ -47,12 +49,59 @@ const MODES: [ModeOptions; 4] = [
     },
 ];
 
+/// Prints a usage error; without any arguments, the help.
+pub(super) fn print(error: &Error, args: &[OsString]) {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // There is nobody to tell if this fails.
+        let _ = error.print();
+    } else {
+        print_stderr(&format!("petal: {}", line(error, args)));
+    }
+}
+
+/// Returns the text of a usage error in one line: what is wrong, and what to do.
+pub(super) fn line(error: &Error, args: &[OsString]) -> String {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let mut lines = text.lines().map(str::trim);
+    let problem: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    let mut problem = problem.join(" ");
+    if error.kind() == ErrorKind::ValueValidation
+        && let [arg] = &texts(error, ContextKind::InvalidArg)[..]
+        && let Some((_, reason)) = problem.split_once(&format!(" for '{arg}': "))
+    {
+        let name = arg.split(' ').next().unwrap_or(arg);
+        let value = texts(error, ContextKind::InvalidValue).pop().unwrap_or_default();
+        // Most reasons begin with the value.
+        problem = match reason.trim_start_matches('\'').starts_with(&value) {
+            true => format!("{name}: {reason}"),
+            false => format!("{name} {value}: {reason}"),
+        };
+    }
+    let tips: Vec<_> = lines.filter_map(|line| line.strip_prefix("tip: ")).collect();
+    let step = match error.kind() {
+        _ if !tips.is_empty() => tips.join("; "),
+        _ if problem.contains("; ") => return problem,
+        ErrorKind::ArgumentConflict => "leave out one of them".to_owned(),
+        _ => format!("see `{}--help`", command_of(args)),
+    };
+    format!("{problem}; {step}")
+}
+
+/// Returns the program and the command of a command line, with a space after each.
+fn command_of(args: &[OsString]) -> String {
+    let program = super::Cli::command();
+    let mut names = args.iter().skip(1).filter_map(|arg| arg.to_str());
+    let name = names.find_map(|arg| program.find_subcommand(arg)).map(Command::get_name);
+    match name {
+        Some(name) if name != "help" => format!("petal {name} "),
+        _ => "petal ".to_owned(),
+    }
+}
+
 /// Returns a usage error with the mode or the commands that its option belongs to.
 pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsString]) -> Error {
     let args: Vec<_> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        return visible(error, program);
-    }
     let Some(name) = args.iter().find_map(|arg| program.find_subcommand(arg)) else {
         return error;
     };
@@ -108,26 +157,6 @@ pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsStrin
         }
         _ => error,
     }
-}
-
-/// Removes suggestions of commands by a hidden name.
-pub(super) fn visible(mut error: Error, program: &Command) -> Error {
-    let kind = ContextKind::SuggestedSubcommand;
-    let mut names = texts(&error, kind);
-    names.retain(|name| {
-        let is_name = |command: &Command| {
-            command.get_name() == name || command.get_visible_aliases().any(|alias| alias == name)
-        };
-        program.get_subcommands().any(is_name)
-    });
-    error.remove(kind);
-    if names.is_empty() {
-        // An empty list of other suggestions is printed as an empty line.
-        error.remove(ContextKind::Suggested);
-    } else {
-        error.insert(kind, ContextValue::Strings(names));
-    }
-    error
 }
 
 /// Returns the texts of one kind of context of an error.

@@ -15,6 +15,7 @@ mod probe;
 mod setops;
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,6 +24,9 @@ use clap::{
     Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
 };
 use petal_lines::{MemoryLimit, Source};
+
+use crate::error::{Failure, Outcome, exit_code};
+use crate::process::streams::is_stdout_closed;
 
 pub(crate) use count::{CountArgs, CountSort};
 use examples::*;
@@ -39,30 +43,37 @@ pub(crate) use probe::ProbeArgs;
 pub(crate) use setops::{ApproxArgs, CommonArgs, DedupArgs, ResultArgs, SetArgs, SymDiffArgs};
 
 /// Parses the arguments of the process. Prints help and usage errors; returns the exit code, which
-/// is 2 for usage errors.
+/// is 2 for usage errors and for help that cannot be printed.
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
     parse_from(std::env::args_os())
 }
 
 pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
-    read(args).map_err(|error| {
-        // Writing fails if the reader closed the pipe (`--help | head`).
-        let _ = error.print();
-        if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    let args: Vec<_> = args.into_iter().collect();
+    read(&args).map_err(|error| {
+        if error.use_stderr() {
+            hints::print(&error, &args);
+            return ExitCode::from(2);
+        }
+        exit_code(match is_stdout_closed() {
+            true => Err(Failure::closed_stdout()),
+            false => {
+                let printed = error.print().and_then(|()| io::stdout().flush());
+                printed.map(|()| Outcome::Done).map_err(Failure::of_stdout)
+            }
+        })
     })
 }
 
-fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
     // Not part of `Cli`: completions would show the hidden option.
     let kernel = Arg::new("kernel").long("kernel").value_name("NAME").global(true).hide(true);
     let mut command = Cli::command().arg(kernel).mut_subcommands(accept_hyphens);
-    let args: Vec<_> = args.into_iter().collect();
-    let parsed = command.try_get_matches_from_mut(&args);
-    let mut matches = parsed.map_err(|error| hints::explained(error, &mut command, &args))?;
+    let parsed = command.try_get_matches_from_mut(args);
+    let mut matches = parsed.map_err(|error| hints::explained(error, &mut command, args))?;
     if let Some(("help", help)) = matches.subcommand() {
         let args = help_args(&command, help.get_one::<String>("command"));
-        let parsed = command.try_get_matches_from_mut(args);
-        matches = parsed.map_err(|error| hints::visible(error, &command))?;
+        matches = command.try_get_matches_from_mut(args)?;
     }
     let mut cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
     cli.kernel = matches.get_one("kernel").cloned();
@@ -145,10 +156,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the distinct lines of A that occur in every other input
-    #[command(alias = "intersect", after_help = COMMON_EXAMPLES)]
+    #[command(after_help = COMMON_EXAMPLES)]
     Common(CommonArgs),
     /// Print the distinct lines of A that occur in no other input
-    #[command(aliases = ["exclude", "subtract"], after_help = DIFF_EXAMPLES)]
+    #[command(after_help = DIFF_EXAMPLES)]
     Diff(SetArgs),
     /// Print the distinct lines that occur in only one of A and B
     #[command(after_help = SYMDIFF_EXAMPLES)]
@@ -160,16 +171,16 @@ pub(crate) enum Command {
     #[command(after_help = COUNT_EXAMPLES)]
     Count(CountArgs),
     /// Build a filter file from lines
-    #[command(alias = "create", after_help = BUILD_EXAMPLES)]
+    #[command(after_help = BUILD_EXAMPLES)]
     Build(BuildArgs),
     /// Add lines to a filter file
-    #[command(alias = "insert", after_help = ADD_EXAMPLES)]
+    #[command(after_help = ADD_EXAMPLES)]
     Add(AddArgs),
     /// Remove lines from a filter file of a type that supports it
-    #[command(alias = "delete", after_help = REMOVE_EXAMPLES)]
+    #[command(after_help = REMOVE_EXAMPLES)]
     Remove(RemoveArgs),
     /// Print the lines that may be in a filter (-v: the others)
-    #[command(alias = "query", after_help = CHECK_EXAMPLES)]
+    #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
     /// Print the Parquet files that may contain a key (-v: the others)
     #[command(after_help = PROBE_EXAMPLES)]
@@ -178,19 +189,19 @@ pub(crate) enum Command {
     #[command(after_help = SEEN_EXAMPLES)]
     Seen(SeenArgs),
     /// Write the union of filter files of the same type and hash
-    #[command(alias = "join", after_help = MERGE_EXAMPLES)]
+    #[command(after_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
     /// Write a smaller filter of the same lines
-    #[command(alias = "fold", after_help = SHRINK_EXAMPLES)]
+    #[command(after_help = SHRINK_EXAMPLES)]
     Shrink(ShrinkArgs),
     /// Write a counting filter without its counters, for lookups only
     #[command(after_help = FREEZE_EXAMPLES)]
     Freeze(FreezeArgs),
     /// Estimate how many lines two filter files have in common
-    #[command(alias = "overlap", after_help = COMPARE_EXAMPLES)]
+    #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
     /// Describe a filter file: type, size, contents, estimated rate
-    #[command(alias = "show", after_help = INFO_EXAMPLES)]
+    #[command(after_help = INFO_EXAMPLES)]
     Info(InfoArgs),
     /// Show how a filter answers a query of a key: hash, positions, bits
     #[command(after_help = EXPLAIN_EXAMPLES)]
@@ -199,9 +210,9 @@ pub(crate) enum Command {
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
     /// Size a filter from capacity, rate and memory, or estimate a job
-    #[command(alias = "size", after_help = PLAN_EXAMPLES)]
+    #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
-    /// Show the JSON report of a job as a page with charts
+    /// Show the JSON report of a job: its numbers, or a page with charts
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
     /// Print the help of a command, like COMMAND --help
@@ -306,9 +317,9 @@ pub(crate) struct ReportArgs {
     /// Report that --report has written, - for standard input
     #[arg(value_name = "REPORT")]
     report: PathBuf,
-    /// Write an HTML page to FILE, - for standard output
+    /// Write an HTML page with charts to FILE instead of printing, - for standard output
     #[arg(long, value_name = "FILE")]
-    pub(crate) html: PathBuf,
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl ReportArgs {
@@ -372,34 +383,60 @@ mod tests {
             ("common a b --at-least -1", "-1 is not in 1..=126"),
             ("shrink f -o g --factor -2", "'-2' is not a factor"),
         ] {
-            let args = ["petal"].into_iter().chain(args.split(' ')).map(OsString::from);
-            let error = read(args).unwrap_err().to_string();
-            assert!(error.contains(message) && !error.contains("tip:"), "{error}");
+            let error = usage_error(args);
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    fn usage_error(args: &str) -> String {
+        let args: Vec<_> = ["petal"].into_iter().chain(args.split(' ')).map(OsString::from).collect();
+        hints::line(&read(&args).unwrap_err(), &args)
+    }
+
+    #[test]
+    fn usage_errors_are_one_line_with_the_next_step() {
+        for (args, line) in [
+            ("foo", "unrecognized subcommand 'foo'; see `petal --help`"),
+            ("help foo", "unrecognized subcommand 'foo'; see `petal --help`"),
+            ("help chek", "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'"),
+            (
+                "plan count a",
+                "'count' cannot be estimated; petal plan estimates common, diff, symdiff and dedup",
+            ),
+            ("dedup --nothing", "unexpected argument '--nothing' found; see `petal dedup --help`"),
+            ("uniq --cuont", "unexpected argument '--cuont' found; a similar argument exists: '--count'"),
+            (
+                "dedup -v",
+                "unexpected argument '-v' found; '-v' is an option of petal check, petal probe",
+            ),
+            ("dedup -j 0", "--jobs: 0 is not in 1..=65535; see `petal dedup --help`"),
+            ("dedup -m 4", "--memory: '4' has no unit; write 4M or 4G, or a share like 50%"),
+            (
+                "dedup --progress perhaps",
+                "invalid value 'perhaps' for '--progress <WHEN>' [possible values: auto, always, \
+                 never]; see `petal dedup --help`",
+            ),
+            (
+                "merge -o f",
+                "the following required arguments were not provided: <FILTER>...; see `petal merge \
+                 --help`",
+            ),
+            (
+                "dedup -d -u",
+                "the argument '--only-duplicates' cannot be used with '--only-unique'; leave out one \
+                 of them",
+            ),
+        ] {
+            assert_eq!(usage_error(args), line, "{args}");
         }
     }
 
     #[test]
-    fn hidden_names_of_commands_are_not_suggested() {
-        let error = |args: &str| {
-            let args = ["petal"].into_iter().chain(args.split(' ')).map(OsString::from);
-            read(args).unwrap_err().to_string()
-        };
-        for args in ["help foo", "foo", "foo shrink"] {
-            let error = error(args);
-            assert!(error.contains("unrecognized subcommand 'foo'"), "{error}");
-            assert!(!error.contains("fold") && !error.contains("tip:"), "{error}");
+    fn names_of_commands_are_those_of_the_help() {
+        for command in Cli::command().get_subcommands() {
+            let hidden = command.get_all_aliases().count() - command.get_visible_aliases().count();
+            assert_eq!(hidden, 0, "{}", command.get_name());
         }
-        assert!(error("help chek").contains("a similar subcommand exists: 'check'"));
-        assert!(error("unqi").contains("'uniq'"));
-    }
-
-    #[test]
-    fn plan_names_the_commands_that_it_estimates() {
-        let args = ["petal", "plan", "count", "a"].map(OsString::from);
-        let error = read(args).unwrap_err().to_string();
-        let message =
-            "'count' cannot be estimated; petal plan estimates common, diff, symdiff and dedup";
-        assert!(error.contains(message) && !error.contains("tip:"), "{error}");
     }
 
     #[test]

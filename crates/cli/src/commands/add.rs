@@ -1,6 +1,5 @@
 //! `add`: adds lines to a filter file.
 
-use petal_lines::atomic_file::resolve_links;
 use petal_lines::{Source, explain_full, fill, recorded_log_id};
 
 use super::{advance, assert_members, build, filter_failure, foreign, saturation, settings};
@@ -23,10 +22,12 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         filter_file::open_file(&args.filter)?;
     }
     filter_file::refuse_address(&args.filter)?;
-    let _lock = lock::take(&resolve_links(&args.filter))?;
+    let _lock = lock::take(&args.filter)?;
     let mut output = Output::open(Some(&args.filter), &all)?;
     let format = args.foreign.format;
-    let foreign = foreign_file::read(&args.filter, format, settings.memory_limit)?;
+    let swapped = foreign_file::explain_swapped("add", &args.filter, &inputs);
+    let foreign = foreign_file::read(&args.filter, format, settings.memory_limit);
+    let foreign = foreign.map_err(swapped)?;
     if let Some((filter, compressed)) = foreign {
         let job = foreign::Add { args, filter, compressed, inputs, members, settings };
         return job.run(output, &progress);
@@ -65,7 +66,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
         line_ends::warn_if_different(&metadata, &args.filter, &progress);
         metadata
     };
-    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.filter))?;
+    filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.filter)?;
     output.finish()?;
     Ok(Outcome::Done)
 }

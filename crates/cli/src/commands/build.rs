@@ -10,9 +10,9 @@ use petal_lines::{
 
 use super::{filter_failure, foreign, saturation};
 use crate::args::{BuildArgs, FieldArgs, FilterTypeArg, ReadArgs};
-use crate::error::{Failure, Outcome, Result};
-use crate::files::line_ends;
+use crate::error::{Outcome, Result};
 use crate::files::output::Output;
+use crate::files::{filter_file, line_ends};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -36,7 +36,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
     let metadata = line_ends::recorded(&filter_metadata(&settings.keys), &progress);
-    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.output))?;
+    filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {
         progress.print("note: the inputs have no lines; the filter is empty");

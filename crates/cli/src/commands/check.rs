@@ -23,14 +23,15 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     settings.keys_only = args.rows.keys_only;
     settings.binary_output = !is_terminal(args.output.as_deref());
     filter_file::check_memory_limit(settings.memory_limit)?;
-    let left = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
-    let filter = QueriedFilter::open(args, settings.memory_limit)?;
+    let inputs = args.inputs.sources();
+    let swapped = foreign_file::explain_swapped("check", &args.filter, &inputs);
+    let left = filter_file::memory_beside(&args.filter, settings.memory_limit).map_err(&swapped)?;
+    let filter = QueriedFilter::open(args, settings.memory_limit).map_err(&swapped)?;
     filter.adopt_transforms(&args.filter, &mut settings)?;
     if let Some(metadata) = filter.metadata() {
         key_fields::note_if_different(&args.filter, metadata, &settings.keys, &progress);
     }
     settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
-    let inputs = args.inputs.sources();
     let allow_list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 
 use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership, Persist as _};
-use petal_lines::{MemoryLimit, Transform, transform_key, transforms_text};
+use petal_lines::{MemoryLimit, Source, Transform, transform_key, transforms_text};
 use serde_json::{Value, json};
 
 use super::print;
@@ -36,6 +36,8 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
 
 fn open(args: &ExplainArgs) -> Result<AnyFilter<Mapped>> {
     let path = &args.filter;
+    let key = [Source::Path(args.key.clone().into())];
+    let swapped = foreign_file::explain_swapped("explain", path, &key);
     match foreign_file::open(path, FormatArg { name: None }, MemoryLimit::DEFAULT.bytes()) {
         Ok(AnyFile::Native(filter)) => Ok(filter),
         Ok(AnyFile::Foreign(filter)) => Err(Failure::Message(format!(
@@ -44,7 +46,7 @@ fn open(args: &ExplainArgs) -> Result<AnyFilter<Mapped>> {
             filter.0.format(),
         ))),
         // The error of a file that is not a filter of petal's.
-        Err(_) => filter_file::open(path),
+        Err(_) => filter_file::open(path).map_err(swapped),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `freeze`: writes a counting filter without its counters.
 
 use petal::AnyFilter;
-use petal::Membership as _;
 use petal::Persist as _;
 use petal_lines::Source;
 
@@ -15,20 +14,19 @@ pub(super) fn run(args: &FreezeArgs) -> Result<Outcome> {
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let filter = filter_file::open(&args.filter)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
-    let (out, metadata) = (&mut output, filter.metadata());
+    let (out, metadata, path) = (&mut output, filter.metadata(), &args.output);
     // The bits are written from the mapped file, without a copy in memory.
-    let written = match &filter {
-        AnyFilter::Counting(filter) => filter.as_filter().write_to(out, metadata),
-        AnyFilter::CountingClassic(filter) => filter.as_filter().write_to(out, metadata),
-        other => {
-            return Err(Failure::Message(format!(
-                "{}: a {} filter has no counters; use it as it is",
-                args.filter.display(),
-                other.as_dyn().filter_type(),
-            )));
+    match &filter {
+        AnyFilter::Counting(filter) => filter_file::write(filter.as_filter(), metadata, out, path),
+        AnyFilter::CountingClassic(filter) => {
+            filter_file::write(filter.as_filter(), metadata, out, path)
         }
-    };
-    written.map_err(Failure::of_output(&args.output))?;
+        other => Err(Failure::Message(format!(
+            "{}: a {} filter has no counters; use it as it is",
+            args.filter.display(),
+            other.as_dyn().filter_type(),
+        ))),
+    }?;
     output.finish()?;
     Ok(Outcome::Done)
 }

@@ -62,7 +62,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         ));
     }
     super::build::warn_if_overfull(filter.as_dyn(), &progress);
-    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.output))?;
+    filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     Ok(Outcome::Done)
 }

@@ -37,7 +37,7 @@ use crate::args::{Cli, Clock, Command, EngineArgs, FieldArgs};
 use crate::error::{Failure, Outcome, Result, messages};
 use crate::files::output::Output;
 use crate::html::Page;
-use crate::process::stdout;
+use crate::process::streams::is_stdout_closed;
 use crate::terminal::progress::ProgressReporter;
 
 /// Runs the command.
@@ -172,7 +172,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn print_bytes(bytes: &[u8]) -> Result<()> {
-    if stdout::is_closed() {
+    if is_stdout_closed() {
         return Err(Failure::closed_stdout());
     }
     let mut out = std::io::stdout().lock();

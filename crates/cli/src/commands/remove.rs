@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use petal::{AnyFilter, BatchResults};
-use petal_lines::atomic_file::resolve_links;
 use petal_lines::{Source, remove};
 
 use super::{is_terminal, saturation, settings};
 use crate::args::RemoveArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, key_fields, key_transforms, lock};
+use crate::files::{filter_file, foreign_file, key_fields, key_transforms, lock};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -21,14 +20,16 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     settings.binary_output = !args.missing.as_deref().is_some_and(|path| is_terminal(Some(path)));
     let inputs = args.inputs.sources();
     filter_file::refuse_address(&args.filter)?;
-    let _lock = lock::take(&resolve_links(&args.filter))?;
+    let _lock = lock::take(&args.filter)?;
     let mut output = Output::open(Some(&args.filter), &inputs)?;
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));
     let mut missing =
         args.missing.as_deref().map(|path| Output::open(Some(path), &all)).transpose()?;
-    settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
-    let (mut filter, metadata) = filter_file::read(&args.filter)?;
+    let swapped = foreign_file::explain_swapped("remove", &args.filter, &inputs);
+    let left = filter_file::memory_beside(&args.filter, settings.memory_limit);
+    settings.memory_limit = left.map_err(&swapped)?;
+    let (mut filter, metadata) = filter_file::read(&args.filter).map_err(&swapped)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
@@ -45,7 +46,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
         )),
         _ => error.into(),
     })?;
-    filter.write_to(&mut output, &metadata).map_err(Failure::of_output(&args.filter))?;
+    filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.filter)?;
     // If this fails, the filter is unchanged and the command can be repeated.
     missing.map_or(Ok(()), Output::finish)?;
     output.finish()?;

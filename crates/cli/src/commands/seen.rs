@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
-use petal_lines::atomic_file::{AtomicFile, resolve_links};
+use petal_lines::atomic_file::{AtomicFile, beside};
 use petal_lines::{
-    FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata,
+    ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata,
     recorded_log_id, seen, with_log_id,
 };
 
 use super::{build, filter_failure, is_terminal, print, settings};
 use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
-use crate::files::lock::{self, beside};
-use crate::files::output::{LineAppender, Output, readable};
-use crate::files::{filter_file, key_fields, key_transforms, line_ends};
+use crate::files::lock;
+use crate::files::output::{LineAppender, Output, STDOUT, finish_file, name_output, readable};
+use crate::files::{filter_file, foreign_file, key_fields, key_transforms, line_ends};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -36,11 +36,12 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         return Err(Failure::Message(text.to_owned()));
     }
     filter_file::refuse_address(&args.filter)?;
-    let path = resolve_links(&args.filter);
+    let path = lock::target(&args.filter)?;
     // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
     // With a log newer or older than the filter, a line of the other run may still count as new.
     let _lock = (!args.dry_run).then(|| lock::take(&path)).transpose()?;
-    let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings)?;
+    let swapped = foreign_file::explain_swapped("seen", &args.filter, &inputs);
+    let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings).map_err(swapped)?;
     key_fields::note_if_different(&args.filter, &files.metadata, &settings.keys, &progress);
     files.metadata = key_fields::added(&files.metadata, &settings.keys);
     let fresh = files.fresh;
@@ -70,7 +71,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     });
     progress.finish();
     let counts = counts.map_err(|error| explain_full(error, memory.filter.as_dyn()));
-    let counts = counts.map_err(filter_failure(&files.path))?;
+    let counts = counts.map_err(|error| failure(error, &files.path))?;
     if args.count {
         print(&format!("{}\n", counts.new))?;
     }
@@ -87,6 +88,19 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         Some(log) => note_if_overfull(memory.filter.as_dyn(), log.len(), &progress),
     }
     Ok(if signal::stopped() { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Converts an error of the job: of the output, which has no option of its own, of the filter, or of the
+/// inputs.
+fn failure(error: petal_lines::Error, filter: &Path) -> Failure {
+    if matches!(error.kind(), ErrorKind::RowsNotTaken { .. }) {
+        let advice = "redirect standard output to a new file, or use --keys-only";
+        return Failure::Message(format!("{}; {advice}", error.problem()));
+    }
+    match error.write_error() {
+        Some(_) => name_output(error, Some(STDOUT), None),
+        None => filter_failure(filter)(error),
+    }
 }
 
 /// Returns an appender of lines to standard output.
@@ -266,8 +280,7 @@ impl SeenFiles {
             replace(&self.exact, |file| io::Write::write_all(file, &log.empty_file()))?;
         }
         let mut output = Output::open(Some(&self.path), &[])?;
-        let written = memory.filter.write_to(&mut output, &self.metadata);
-        written.map_err(Failure::of_output(&self.path))?;
+        filter_file::write(memory.filter.as_dyn(), &self.metadata, &mut output, &self.path)?;
         output.finish()?;
         self.fresh = false;
         if let Some(log) = &mut memory.log {
@@ -326,16 +339,17 @@ fn note_if_overfull(filter: &dyn Membership, held: u64, progress: &ProgressRepor
     }
 }
 
-/// Replaces a file atomically.
+/// Replaces a file atomically; only the owner can read a new one.
 fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> Result<T> {
-    let write_and_finish = || {
-        let mut file = AtomicFile::create(path)?;
+    let shown = path.display().to_string();
+    let written = AtomicFile::create(path).and_then(|mut file| {
+        file.make_private()?;
         let done = write(file.file())?;
-        file.finish()?;
-        Ok(done)
-    };
-    write_and_finish()
-        .map_err(|error| Failure::Message(cannot_write(&path.display().to_string(), &error)))
+        Ok((file, done))
+    });
+    let (file, done) = written.map_err(|error| Failure::Message(cannot_write(&shown, &error)))?;
+    finish_file(file, &shown)?;
+    Ok(done)
 }
 
 /// Syncs standard output if it is a file, so that no line that the filter contains is lost.

@@ -1,10 +1,14 @@
 //! `common`, `diff`, `symdiff` and `dedup`.
 
+use std::fs::{File, Metadata};
 use std::io::Write as _;
+use std::os::fd::{AsFd as _, RawFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use petal_lines::atomic_file::canonical_path;
+use libc::STDOUT_FILENO;
+use petal_lines::atomic_file::{canonical_path, descriptor_of};
 use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget_work};
 use serde_json::{Map, Value, json};
 
@@ -165,16 +169,14 @@ const CLOSED_OUTPUT: &str = "output: its reader closed the pipe, and the other o
 /// Returns an error if two outputs are the same file; `None` is standard output. `counts`: the first
 /// output is the number of lines.
 fn refuse_same_output(outputs: &[Option<PathBuf>], counts: bool) -> Result<()> {
-    let mut seen = Vec::new();
+    let mut earlier: Vec<OutputId> = Vec::new();
     for output in outputs {
-        let (name, file) = match output {
-            Some(path) => (Source::from_arg(path).to_string(), Some(canonical_path(path))),
-            None => ("standard output".to_owned(), stdout_file()),
-        };
-        // Two outputs may share a device like /dev/null, but not a pipe.
-        let device = file.as_ref().is_some_and(|file| file.exists() && !file.is_file());
-        let other = seen.iter().position(|other| *other == file).filter(|_| !device);
-        if let Some(other) = other {
+        let id = OutputId::of(output.as_deref());
+        if let Some(other) = earlier.iter().position(|other| other.is_same(&id)) {
+            let name = match output {
+                Some(path) => Source::from_arg(path).to_string(),
+                None => "standard output".to_owned(),
+            };
             return Err(Failure::Message(match counts && other == 0 {
                 true => {
                     format!("{name}: has the number of lines (-c); write the rest to another file")
@@ -182,15 +184,41 @@ fn refuse_same_output(outputs: &[Option<PathBuf>], counts: bool) -> Result<()> {
                 false => format!("{name}: is used for two outputs; name another file"),
             }));
         }
-        seen.push(file);
+        earlier.push(id);
     }
     Ok(())
 }
 
-/// Returns the path of standard output if it is a regular file.
-fn stdout_file() -> Option<PathBuf> {
-    let path = std::fs::read_link("/proc/self/fd/1").ok()?;
-    path.is_file().then_some(path)
+/// What an output writes to.
+struct OutputId {
+    descriptor: Option<RawFd>,
+    file: Option<Metadata>,
+    path: PathBuf,
+}
+
+impl OutputId {
+    fn of(path: Option<&Path>) -> Self {
+        let Some(path) = path else {
+            let out = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            let file = out.and_then(|out| out.metadata()).ok();
+            return Self { descriptor: Some(STDOUT_FILENO), file, path: PathBuf::new() };
+        };
+        let (descriptor, file) = (descriptor_of(path), std::fs::metadata(path).ok());
+        Self { descriptor, file, path: canonical_path(path) }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let same_file = match (&self.file, &other.file) {
+            // Two outputs may share a device like /dev/null, but not a pipe.
+            (Some(file), Some(other)) => {
+                (file.dev(), file.ino()) == (other.dev(), other.ino())
+                    && !file.file_type().is_char_device()
+            }
+            (None, None) => self.path == other.path,
+            _ => false,
+        };
+        same_file || self.descriptor.is_some() && self.descriptor == other.descriptor
+    }
 }
 
 /// A finished job, for its report.

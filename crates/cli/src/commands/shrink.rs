@@ -68,7 +68,7 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::rate(smaller.as_dyn().target_fpr()),
         ));
     }
-    smaller.write_to(&mut output, filter.metadata()).map_err(Failure::of_output(&args.output))?;
+    filter_file::write(smaller.as_dyn(), filter.metadata(), &mut output, &args.output)?;
     output.finish()?;
     Ok(Outcome::Done)
 }

@@ -80,8 +80,6 @@ fn advice_text(advice: &Advice) -> String {
         Advice::Lower(setting) => format!("lower {}", flag(*setting)),
         Advice::Specify(Setting::Window) => "specify --window, e.g. 7d".to_owned(),
         Advice::Specify(Setting::Last) => "--last, e.g. 1e6".to_owned(),
-        // `seen` has no -o.
-        Advice::Specify(Setting::Output) => "redirect standard output to a new file".to_owned(),
         Advice::Specify(setting) => format!("specify {}", flag(*setting)),
         Advice::Change(setting) => format!("change {}", flag(*setting)),
         Advice::Omit(setting) => format!("leave out {}", flag(*setting)),

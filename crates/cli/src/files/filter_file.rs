@@ -1,13 +1,14 @@
-//! Opens petal's filter files: mapped, or read into memory.
+//! Opens petal's filter files, mapped or read into memory, and writes them.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use petal::{AnyFilter, Mapped, Persist as _};
+use petal::{AnyFilter, Mapped, Membership, Persist as _};
 use petal_interop::ForeignFilter;
 use petal_lines::{MIN_MEMORY, Source};
 
+use super::output::Output;
 use crate::error::{Failure, Result, io_text};
 use crate::text;
 
@@ -22,7 +23,8 @@ pub(crate) fn map(path: &Path) -> Result<Mapped> {
     let file = open_file(path)?;
     // SAFETY: the map is private to this process and read only. If another process truncates the
     // file meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no corrupted memory.
-    // petal itself never changes a filter file in place: it renames a new one over it.
+    // petal itself renames a new file over a filter file. It changes one in place only if the new file
+    // could not have its owner; the bits are then read as they change, and no value of them is invalid.
     let map = unsafe { Mapped::open(&file) };
     map.map_err(Failure::of_file(path))
 }

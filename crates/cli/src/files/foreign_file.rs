@@ -5,7 +5,7 @@ use std::path::Path;
 
 use petal::{AnyFilter, BatchResults, Mapped};
 use petal_interop::{ForeignFilter, Format, GZIP, Hasher, KeyType};
-use petal_lines::{BadLine, LineFilter, LineFilterMut, LineHash};
+use petal_lines::{BadLine, LineFilter, LineFilterMut, LineHash, MemoryLimit, Source};
 
 use super::filter_file;
 use crate::args::FormatArg;
@@ -55,6 +55,27 @@ pub(crate) fn open(path: &Path, format: FormatArg, limit: u64) -> Result<AnyFile
             .map_err(Failure::of_foreign(path))?
     };
     Ok(AnyFile::Foreign(ForeignLines(filter)))
+}
+
+/// Explains the error of opening a filter if it is none, but one of the arguments after it is.
+pub(crate) fn explain_swapped<'a>(
+    command: &'a str,
+    filter: &'a Path,
+    others: &'a [Source],
+) -> impl Fn(Failure) -> Failure + 'a {
+    let any = FormatArg { name: None };
+    let is_filter = move |path: &Path| open(path, any, MemoryLimit::DEFAULT.bytes()).is_ok();
+    move |failure| {
+        let is_damaged = || matches!(foreign_start(filter, any), Ok(None));
+        let other = others.iter().find(|other| matches!(other, Source::Path(path) if is_filter(path)));
+        match other {
+            Some(other) if !is_damaged() && !is_filter(filter) => Failure::Message(format!(
+                "{0}: is not a filter, but {other} is; name the filter first: petal {command} {other} {0}",
+                filter.display(),
+            )),
+            _ => failure,
+        }
+    }
 }
 
 /// Reads a file into memory and decompresses it if it is compressed.

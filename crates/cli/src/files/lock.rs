@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use petal_lines::Lock;
-use petal_lines::atomic_file::{keep_on_signal, remove_on_signal};
+use petal_lines::atomic_file::{beside, keep_on_signal, remove_on_signal, resolve_links};
 
 use crate::error::{Failure, Result, cannot_write};
 
-/// Locks a file, which need not exist, by a file beside it. Fails at once if another process has
-/// the lock.
+/// Locks a file that is to be replaced and need not exist, by a file beside it. Fails at once if another
+/// process has the lock.
 pub(crate) fn take(file: &Path) -> Result<FileLock> {
-    let path = beside(file, "lock");
+    let path = beside(&target(file)?, "lock");
     let failed = |error| Failure::Message(cannot_write(&path.display().to_string(), &error));
     let lock = Lock::take(&path).map_err(failed)?.ok_or_else(|| {
         Failure::Message(format!(
@@ -35,10 +35,8 @@ impl Drop for FileLock {
     }
 }
 
-/// Returns the path of a companion file: the path, a dot and `suffix`.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(suffix);
-    name.into()
+/// Returns the path of the file at the end of links.
+pub(crate) fn target(file: &Path) -> Result<PathBuf> {
+    let failed = |error| Failure::Message(cannot_write(&file.display().to_string(), &error));
+    resolve_links(file).map_err(failed)
 }

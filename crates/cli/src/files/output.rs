@@ -1,4 +1,7 @@
 //! Outputs: standard output, a file that is replaced atomically, or an object of a store.
+//!
+//! What cannot be replaced is written in place: a device, a FIFO, and a descriptor of this process by a
+//! name like `/dev/stdout`, whose file the shell may have written to before.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,11 +11,11 @@ use std::path::Path;
 
 use rustix::fs::{OFlags, fcntl_getfl};
 
-use petal_lines::atomic_file::AtomicFile;
+use petal_lines::atomic_file::{AtomicFile, Finished, open_descriptor};
 use petal_lines::{MIN_MEMORY, ObjectUrl, Source, Upload, enlarge_pipe, upload_memory};
 
-use crate::error::{Failure, Result, cannot_write};
-use crate::process::stdout;
+use crate::error::{Failure, Result, cannot_write, io_text, print_stderr};
+use crate::process::streams::is_stdout_closed;
 use crate::text;
 
 /// An output.
@@ -42,21 +45,17 @@ impl Output {
             return Self::upload(&url, inputs, memory_limit);
         }
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-            if stdout::is_closed() {
+            if is_stdout_closed() {
                 return Err(Failure::closed_stdout());
             }
             let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            let file = file.map_err(Failure::of_stdout)?;
-            if let Ok(data) = file.metadata()
-                && data.is_file()
-            {
-                refuse_input("standard output", &data, inputs)?;
-            }
-            enlarge_pipe(&file);
-            return Ok(Self::Direct(file, STDOUT.to_owned()));
+            return Self::direct(file.map_err(Failure::of_stdout)?, STDOUT.to_owned(), inputs);
         };
         let shown = path.display().to_string();
         let failed = |error: io::Error| Failure::Message(cannot_write(&shown, &error));
+        if let Some(file) = open_descriptor(path).map_err(failed)? {
+            return Self::direct(file, shown, inputs);
+        }
         if let Ok(data) = fs::metadata(path) {
             if data.is_dir() {
                 let message = format!(
@@ -76,6 +75,17 @@ impl Output {
         Ok(Self::AtomicFile(file, shown))
     }
 
+    /// Writes to an open file where it stands.
+    fn direct(file: File, shown: String, inputs: &[Source]) -> Result<Self> {
+        if let Ok(data) = file.metadata()
+            && data.is_file()
+        {
+            refuse_input(&shown, &data, inputs)?;
+        }
+        enlarge_pipe(&file);
+        Ok(Self::Direct(file, shown))
+    }
+
     fn upload(url: &ObjectUrl, inputs: &[Source], memory_limit: u64) -> Result<Self> {
         let name = url.to_string();
         if inputs.iter().any(|input| matches!(input, Source::Object(input) if input == url)) {
@@ -87,6 +97,12 @@ impl Output {
             Ok(upload) => Ok(Self::Upload(upload, name)),
             Err(error) => Err(Failure::Message(cannot_write(&name, &error))),
         }
+    }
+
+    /// Lets only the owner read a new file: it will have the secret key of a hash.
+    pub(crate) fn make_private(&self) -> Result<()> {
+        let made = if let Self::AtomicFile(file, _) = self { file.make_private() } else { Ok(()) };
+        made.map_err(|error| self.failed(error))
     }
 
     /// Returns the file to write to; `None` for an upload.
@@ -135,9 +151,7 @@ impl Output {
                 let synced = if direct && is_file { file.sync_all() } else { Ok(()) };
                 synced.map_err(|error| self.failed(error))
             }
-            Self::AtomicFile(file, name) => {
-                file.finish().map_err(|error| Failure::Message(cannot_write(&name, &error)))
-            }
+            Self::AtomicFile(file, name) => finish_file(file, &name),
             Self::Upload(upload, name) => {
                 upload.finish().map_err(|error| Failure::Message(cannot_write(&name, &error)))
             }
@@ -145,10 +159,23 @@ impl Output {
     }
 }
 
+/// Completes a file, and warns if others may no longer use it.
+pub(crate) fn finish_file(file: AtomicFile, name: &str) -> Result<()> {
+    match file.finish() {
+        Ok(Finished::Kept) => {}
+        Ok(Finished::Lost(error)) => print_stderr(&format!(
+            "petal: warning: {name}: its owner, group or attributes could not be kept: {}; set them again",
+            io_text(&error)
+        )),
+        Err(error) => return Err(Failure::Message(cannot_write(name, &error))),
+    }
+    Ok(())
+}
+
 /// Bytes at the start of a file in which a header is expected.
 const FIRST_BYTES: usize = 64 << 10;
 
-const STDOUT: &str = "standard output";
+pub(crate) const STDOUT: &str = "standard output";
 
 /// Returns the memory limit that remains beside the buffers of outputs that are uploads.
 pub(crate) fn memory_beside_uploads(paths: &[Option<&Path>], memory_limit: u64) -> Result<u64> {

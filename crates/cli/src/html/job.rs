@@ -12,6 +12,19 @@ use crate::text;
 const MAX_ROWS: usize = 40;
 const MAX_INPUTS: usize = 6;
 
+/// Returns the main numbers of a report as a table for a terminal.
+pub(crate) fn table(report: &JobReport) -> String {
+    let mut table = String::new();
+    let mut row = |label: &str, value: &str| {
+        table.push_str(&text::escaped(&format!("{label:<27}{value}")));
+        table.push('\n');
+    };
+    row("command", &report.command);
+    report.inputs.iter().for_each(|input| row("input", input));
+    facts(report).iter().for_each(|(_, label, value)| row(label, value.text()));
+    table
+}
+
 /// Returns the page of a report.
 pub(crate) fn page(report: &JobReport) -> Result<Page> {
     let inputs = report.inputs.iter().take(MAX_INPUTS).map(String::as_str);
@@ -51,9 +64,11 @@ fn time_text(seconds: f64) -> String {
 
 fn facts(report: &JobReport) -> Vec<Fact> {
     let fact = |field, label: &str, value| (field, label.to_owned(), value);
+    let sums_inputs = ["symdiff", "dedup"].iter().any(|command| report.command.starts_with(command));
+    let first = if sums_inputs { "lines of all inputs" } else { "lines of the first input" };
     let mut facts = vec![
         fact("kept", "lines of the result", number(report.kept)),
-        fact("first_lines", "lines of the first input", number(report.first_lines)),
+        fact("first_lines", first, number(report.first_lines)),
         fact("seconds", "time", time(report.seconds)),
         fact("memory_peak_bytes", "peak memory", size(report.memory_peak_bytes)),
         fact("memory_limit_bytes", "memory limit", size(report.memory_limit_bytes)),

@@ -24,6 +24,10 @@ impl Cell {
     pub(super) fn number(exact: impl ToString, text: String) -> Self {
         Self { text, exact: Some(exact.to_string()) }
     }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {

@@ -1,6 +1,6 @@
-//! The process: allocator, signals, standard output.
+//! The process: allocator, signals, standard streams.
 
 pub(crate) mod memory;
 pub(crate) mod sampler;
 pub(crate) mod signal;
-pub(crate) mod stdout;
+pub(crate) mod streams;

@@ -85,7 +85,6 @@ fn unreadable_file_is_an_error() {
 fn invalid_arguments_are_usage_errors() {
     let dir = TestDir::new();
     dir.write("a", "x\n");
-    // clap prints these errors in several lines, with the usage.
     for args in [
         "common a",
         "common",
@@ -111,12 +110,13 @@ fn invalid_arguments_are_usage_errors() {
         "merge -o f",
         "info",
     ] {
-        let output = dir.run(args);
-        assert_eq!((output.code, output.out.len()), (Some(2), 0), "{args}");
-        assert!(output.err.starts_with("error: ") || args.is_empty(), "{args}: {}", output.err);
+        let line = dir.run(args).failure();
+        assert!(line.contains("; "), "{args}: {line}");
     }
-    let output = dir.run("common a a -m 4");
-    assert!(output.err.contains("'4' has no unit; write 4M or 4G"), "{}", output.err);
+    // Without any arguments: the help.
+    let output = dir.run("");
+    assert_eq!((output.code, output.out.len()), (Some(2), 0));
+    assert!(output.err.contains("petal help build"), "{}", output.err);
     assert_eq!(dir.files.names(), ["a"]);
 }
 
@@ -398,7 +398,7 @@ fn closed_pipe_is_not_an_error() {
 }
 
 #[test]
-fn closed_standard_streams_are_errors() {
+fn closed_standard_output_is_an_error() {
     let dir = TestDir::new();
     dir.write("a", "x\n");
     dir.run("build -o f a").ok();
@@ -411,9 +411,6 @@ fn closed_standard_streams_are_errors() {
     assert_eq!(dir.read("out"), b"x\n");
     assert_eq!(dir.sh("exec \"$petal\" dedup a > /dev/null").code, Some(0));
     assert_eq!(dir.sh("exec \"$petal\" dedup a <> /dev/null >&0").code, Some(0));
-    let output = dir.sh("\"$petal\" dedup - <&-");
-    assert!(output.code == Some(0) || output.code == Some(2), "{output:?}");
-    assert!(!output.err.contains("panicked"), "{}", output.err);
 }
 
 /// `/dev/stdout` and `>(cat)` are links to pipes, which have no directory to rename in.
@@ -563,7 +560,7 @@ fn addresses_of_filters_are_refused() {
         "freeze ADDRESS -o out",
         "compare f ADDRESS",
         "info ADDRESS",
-        "explain x ADDRESS",
+        "explain ADDRESS x",
         "verify ADDRESS",
         "probe --column key --keys a ADDRESS",
     ] {

@@ -30,12 +30,12 @@ fn every_type_is_explained() {
         ("--keyed", "bloom", 1),
     ] {
         dir.run(&format!("build -q -o f {args} a one")).ok();
-        let found = json(&dir, "one f");
+        let found = json(&dir, "f one");
         assert_eq!((&found["type"], &found["contains"]), (&name.into(), &true.into()), "{args}");
         assert!(found["parts"].as_array().unwrap().len() >= parts.min(2), "{args} {found}");
         let fpr = found["estimated_fpr"].as_f64().unwrap();
         assert!((0.0..0.1).contains(&fpr), "{args} {fpr}");
-        let text = dir.run("explain one f").text();
+        let text = dir.run("explain f one").text();
         assert!(text.starts_with("key       one (3 bytes)\nfilter    "), "{text}");
         assert!(text.contains("\nanswer    yes: the key may be in the filter; "), "{text}");
         let probes = || {
@@ -52,13 +52,13 @@ fn every_type_is_explained() {
         let mut absent = 0;
         for key in 5000..5020 {
             dir.write("key", format!("{key}\n"));
-            let answer = json(&dir, &format!("{key} f"));
+            let answer = json(&dir, &format!("f {key}"));
             let check = dir.run("check -q f key").code == Some(0);
             assert_eq!(answer["contains"], check, "{args} {key}");
             if !check {
                 absent += 1;
                 assert!(answer["estimated_fpr"].is_null());
-                assert!(dir.run(&format!("explain {key} f")).text().contains("answer    no: "));
+                assert!(dir.run(&format!("explain f {key}")).text().contains("answer    no: "));
             }
         }
         assert!(absent > 10, "{args}");
@@ -72,13 +72,13 @@ fn the_bits_and_counters_of_a_key_are_shown() {
     let dir = TestDir::new();
     dir.write("a", "one\none\none\n");
     dir.run("build -q -o f --type counting-classic --bits 100_000 -k 10 a").ok();
-    let counters = json(&dir, "one f");
+    let counters = json(&dir, "f one");
     let probes = counters["parts"][0]["probes"].as_array().unwrap();
     assert!(probes.len() == 10 && probes.iter().all(|probe| probe["value"] == 3), "{counters}");
-    assert!(dir.run("explain one f").text().contains("  counter\n"));
+    assert!(dir.run("explain f one").text().contains("  counter\n"));
     // The hash and the positions are those of the specification.
     dir.run("build -q -o f --type classic --bits 100_000 -k 10 a").ok();
-    let found = json(&dir, "one f");
+    let found = json(&dir, "f one");
     let hash = found["hash"].as_str().unwrap().strip_prefix("0x").unwrap();
     let mut state = u64::from_str_radix(hash, 16).unwrap();
     for probe in found["parts"][0]["probes"].as_array().unwrap() {
@@ -88,7 +88,7 @@ fn the_bits_and_counters_of_a_key_are_shown() {
         assert_eq!(byte >> (position % 8) & 1, 1);
         state = state.wrapping_mul(0xf135_7aea_2e62_a9c5);
     }
-    let lines = dir.run("explain one f").text();
+    let lines = dir.run("explain f one").text();
     assert_eq!(lines.lines().filter(|line| line.ends_with("  1")).count(), 10, "{lines}");
 }
 
@@ -97,8 +97,8 @@ fn an_expired_key_is_no_longer_in_the_window() {
     let dir = TestDir::new();
     dir.write("a", "one\n");
     dir.run("build -q -o f --window 1h -n 10 --now 1000000 a").ok();
-    assert_eq!(json(&dir, "--now 1000100 one f")["contains"], true);
-    let expired = dir.run("explain --now 1010000 one f").text();
+    assert_eq!(json(&dir, "--now 1000100 f one")["contains"], true);
+    let expired = dir.run("explain --now 1010000 f one").text();
     assert!(expired.contains("no: the key was not added within the window"), "{expired}");
     assert!(expired.contains("expired"), "{expired}");
 }
@@ -108,11 +108,11 @@ fn other_files_are_refused() {
     let dir = TestDir::new();
     dir.write("a", "one\n");
     dir.run("build -q --format guava -n 10 -o guava a").ok();
-    let line = dir.run("explain one guava").failure();
+    let line = dir.run("explain guava one").failure();
     assert!(line.contains("guava: is a filter of guava") && line.contains("petal check"), "{line}");
-    for args in ["explain one a", "explain one missing"] {
+    for args in ["explain a one", "explain missing one"] {
         let line = dir.run(args).failure();
         assert!(!line.contains("--format"), "{line}");
     }
-    assert_eq!(dir.run("explain one").code, Some(2));
+    assert_eq!(dir.run("explain f").code, Some(2));
 }

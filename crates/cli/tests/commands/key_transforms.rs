@@ -59,7 +59,7 @@ fn filter_uses_its_own_transforms() {
     let info = dir.run("info f").text();
     assert!(info.contains("changes   url-surt\n"), "{info}");
     assert!(dir.run("info --json f").text().contains("\"key_transform\": \"url-surt\""));
-    let explained = dir.run("explain https://EXAMPLE.com/a/?c=2&b=1 f").text();
+    let explained = dir.run("explain f https://EXAMPLE.com/a/?c=2&b=1").text();
     assert!(explained.contains("com,example)/a?b=1&c=2 (22 bytes, after url-surt)"), "{explained}");
     assert!(explained.contains("yes: the key may be in the filter"), "{explained}");
     dir.run("build -o counting --type counting --key-transform trim,lowercase words").ok();

@@ -27,6 +27,7 @@ mod not_lines;
 mod options;
 mod plan_shapes;
 mod probe;
+mod process;
 mod random_jobs;
 mod report;
 mod resume;

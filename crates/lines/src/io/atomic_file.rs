@@ -9,6 +9,12 @@
 //! in which it replaces an old file, it has a temporary name. If the process is killed then, that
 //! file stays behind; a signal handler can remove it with [`remove_half_written`].
 //!
+//! A file that is replaced keeps its owner, group, permissions, access control list and extended
+//! attributes. If the user may not give them to another file, or the file cannot be renamed (a mount
+//! point, a directory in which only owners may), the new contents are copied into the old file when
+//! they are complete. A copy of the old contents, named `FILE.petal-backup`, exists for that time, and
+//! remains if the process is killed. Readers may then see a part of each.
+//!
 //! Not `tempfile`'s `persist`: that needs a name from the start, has no list of names for a signal
 //! handler, and does not follow links, copy permissions or sync the directory.
 //!
@@ -18,7 +24,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,6 +32,12 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
+
+use super::attributes::Attributes;
+use super::links::dir_of;
+
+pub use super::descriptor::{descriptor_of, open_descriptor};
+pub use super::links::{canonical_path, resolve_links};
 
 /// Prefix and suffix of temporary names.
 const NAME: (&str, &str) = (".petal-", ".tmp");
@@ -38,20 +50,34 @@ pub struct AtomicFile {
     path: PathBuf,
     /// Its temporary name, if it has one.
     name: Option<PathBuf>,
+    /// Whether it replaces a file.
+    replaces: bool,
+    /// Why it cannot have the attributes of the file that it replaces.
+    unkept: Option<io::Error>,
+}
+
+/// What has become of the attributes of the file that was replaced.
+#[derive(Debug)]
+#[must_use = "a file that others may no longer use is worth a warning"]
+pub enum Finished {
+    /// They are as before, or there was no file.
+    Kept,
+    /// The new file belongs to the user of the process, because it could neither get the old ones nor be
+    /// copied into the old file.
+    Lost(io::Error),
 }
 
 impl AtomicFile {
-    /// Creates a file for this path, following links, with the permissions of the file that it
-    /// replaces.
+    /// Creates a file for this path, following links, with the attributes of the file that it replaces.
     ///
     /// # Errors
-    /// If the directory is not writable, or the path is that of a directory.
+    /// If the directory is not writable, or the path is that of a directory or of an open descriptor.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::create_with(path, nameless)
     }
 
     fn create_with(path: &Path, nameless: impl FnOnce(&Path) -> Option<File>) -> io::Result<Self> {
-        let path = resolve_links(path);
+        let path = resolve_links(path)?;
         let is_dir = path.as_os_str().as_bytes().ends_with(b"/");
         let Some(name) = path.file_name().filter(|_| !is_dir) else {
             return Err(Errno::ISDIR.into());
@@ -59,22 +85,32 @@ impl AtomicFile {
         // Absolute: the process may change its working directory.
         let dir = fs::canonicalize(dir_of(&path))?;
         let path = dir.join(name);
-        let old = fs::metadata(&path).ok().map(|old| old.permissions());
+        let old = Attributes::of(&path).ok();
         let (file, name) = if let Some(file) = nameless(&dir) {
             (file, None)
         } else {
             // Not readable by others from the start if the old file is not.
-            let mode = old.as_ref().map_or(0o666, |old| old.mode() & 0o666);
-            let make =
-                |name: &Path| File::options().write(true).create_new(true).mode(mode).open(name);
+            let mode = old.as_ref().map_or(0o666, |old| old.permissions().mode() & 0o666);
+            let make = |name: &Path| {
+                File::options().read(true).write(true).create_new(true).mode(mode).open(name)
+            };
             let (file, name) = named(&dir, make)?;
             (file, Some(name))
         };
-        let new = Self { file, path, name };
-        if let Some(old) = old {
-            new.file.set_permissions(old)?;
+        let unkept = old.as_ref().and_then(|old| old.give_to(&file).err());
+        Ok(Self { file, path, name, replaces: old.is_some(), unkept })
+    }
+
+    /// Lets only the owner read the file, unless it replaces one: for files with secrets. Call it
+    /// before the secret is written.
+    ///
+    /// # Errors
+    /// If its permissions cannot be changed.
+    pub fn make_private(&self) -> io::Result<()> {
+        match self.replaces {
+            true => Ok(()),
+            false => self.file.set_permissions(fs::Permissions::from_mode(0o600)),
         }
-        Ok(new)
     }
 
     /// Returns the file.
@@ -86,14 +122,56 @@ impl AtomicFile {
     ///
     /// # Errors
     /// If one of these fails. Write errors are reported before the rename.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<Finished> {
         self.file.sync_all()?;
-        self.place()?;
-        match rustix::fs::fsync(File::open(dir_of(&self.path))?) {
-            // Some file systems cannot sync a directory.
-            Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(error) => Err(error.into()),
+        let mut finished = Finished::Kept;
+        if let Some(error) = self.unkept.take() {
+            if self.overwrite()? {
+                return Ok(finished);
+            }
+            finished = Finished::Lost(error);
         }
+        match self.place() {
+            Err(error) if is_bound(&error) && self.overwrite()? => return Ok(Finished::Kept),
+            placed => placed?,
+        }
+        sync_dir(dir_of(&self.path))?;
+        Ok(finished)
+    }
+
+    /// Copies the file into the one that it would replace. Returns false if that is impossible, and
+    /// nothing is changed then.
+    fn overwrite(&self) -> io::Result<bool> {
+        let Ok(old) = File::options().read(true).write(true).open(&self.path) else {
+            return Ok(false);
+        };
+        let backup = beside(&self.path, "petal-backup");
+        if backup.exists() {
+            let text = format!(
+                "an earlier run was killed while it wrote the file; restore {0}, or remove it",
+                backup.display()
+            );
+            return Err(io::Error::other(text));
+        }
+        // Named when it is complete.
+        let saved = Self::create(&backup).and_then(|saved| {
+            saved.make_private()?;
+            copy(&old, &saved.file)?;
+            let again = saved.file.try_clone()?;
+            saved.finish().map(|_| again)
+        });
+        let Ok(saved) = saved else { return Ok(false) };
+        if let Err(error) = copy(&self.file, &old).and_then(|()| old.sync_all()) {
+            if copy(&saved, &old).and_then(|()| old.sync_all()).is_err() {
+                let text = format!("{error}; the old contents are in {}", backup.display());
+                return Err(io::Error::other(text));
+            }
+            fs::remove_file(&backup)?;
+            return Err(error);
+        }
+        fs::remove_file(&backup)?;
+        sync_dir(dir_of(&backup))?;
+        Ok(true)
     }
 
     /// Renames the file to its path without waiting for a local disk: for work files that are useless
@@ -152,9 +230,49 @@ impl Drop for AtomicFile {
     }
 }
 
+/// Returns whether a file cannot be renamed over another one, which may still be written: a mount point,
+/// or another user's file in a directory in which only owners may rename.
+fn is_bound(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::BUSY | Errno::PERM | Errno::ACCESS))
+}
+
+/// Copies the contents of a file over those of another one.
+fn copy(from: &File, to: &File) -> io::Result<()> {
+    let mut buffer = vec![0; 256 << 10];
+    let mut at = 0;
+    loop {
+        match from.read_at(&mut buffer, at) {
+            Ok(0) => return to.set_len(at),
+            Ok(got) => {
+                to.write_all_at(&buffer[..got], at)?;
+                at += got as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    match rustix::fs::fsync(File::open(dir)?) {
+        // Some file systems cannot sync a directory.
+        Ok(()) | Err(Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the path of a companion file: the path, a dot and `suffix`.
+#[must_use]
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    name.into()
+}
+
 /// Creates a file without a name; `None` if it could not be linked later.
 fn nameless(dir: &Path) -> Option<File> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)).ok()?);
     // It is linked through `/proc`, which some containers lack.
     by_number(&file).exists().then_some(file)
@@ -233,31 +351,6 @@ pub fn remove_half_written() {
     }
 }
 
-/// Follows symbolic links, also dangling ones, so that the file and not the link is replaced.
-#[must_use]
-pub fn resolve_links(path: &Path) -> PathBuf {
-    let mut path = path.to_owned();
-    // The limit of Linux; opening a path with a loop then fails.
-    for _ in 0..40 {
-        let Ok(target) = fs::read_link(&path) else { break };
-        // An absolute target replaces the whole path.
-        path = dir_of(&path).join(target);
-    }
-    path
-}
-
-/// Returns the canonical path of a file, which need not exist.
-#[must_use]
-pub fn canonical_path(path: &Path) -> PathBuf {
-    let path = resolve_links(path);
-    let dir = fs::canonicalize(dir_of(&path));
-    dir.ok().zip(path.file_name()).map_or_else(|| path.clone(), |(dir, name)| dir.join(name))
-}
-
-fn dir_of(path: &Path) -> &Path {
-    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -289,7 +382,7 @@ mod tests {
                 file.write_all(text.as_bytes()).unwrap();
                 drop(dropped);
                 assert_eq!(fs::read(&path).ok(), old);
-                if synced { file.finish() } else { file.finish_unsynced() }.unwrap();
+                if synced { file.finish().map(drop) } else { file.finish_unsynced() }.unwrap();
                 assert_eq!(fs::read_to_string(&path).unwrap(), text);
                 assert_eq!(names(dir.path()), ["out"]);
             }
@@ -334,7 +427,7 @@ mod tests {
             }
             let mut file = AtomicFile::create_with(&path, way).unwrap();
             file.write_all(b"ours").unwrap();
-            file.finish().unwrap();
+            assert!(matches!(file.finish().unwrap(), Finished::Kept));
             drop(AtomicFile::create_with(&path, way).unwrap());
             assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
             let left = names(dir.path()).into_iter().filter(|name| name.starts_with(NAME.0));
@@ -358,7 +451,7 @@ mod tests {
                 let file = AtomicFile::create_with(&path("link"), way).unwrap();
                 let begun = file.file.metadata().unwrap().mode();
                 assert!(mode.is_none_or(|mode| begun & 0o7777 == mode));
-                file.finish().unwrap();
+                assert!(matches!(file.finish().unwrap(), Finished::Kept));
                 let out = fs::symlink_metadata(path("far/out")).unwrap();
                 assert!(out.is_file());
                 assert_eq!(out.mode(), begun);

@@ -1,9 +1,11 @@
 //! Input and output: inputs, compressed streams, spill files, atomic files, locks, printed lines.
 
 pub mod atomic_file;
+mod attributes;
 mod byte_range;
 mod compression;
 mod content_check;
+mod descriptor;
 mod file_stat;
 mod follow;
 mod follow_records;
@@ -11,6 +13,7 @@ mod header;
 mod identity;
 mod input;
 mod input_file;
+mod links;
 mod lock;
 mod open;
 mod output_start;

@@ -4,11 +4,12 @@ use std::fs::{File, Metadata};
 use std::io::{self, Seek};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::byte_range::ByteRange;
 use super::compression::{Codec, Magic, memory_limit};
 use super::content_check::{Checked, ContentChecks};
+use super::descriptor::{check_readable, open_descriptor};
 use super::file_stat::FileStat;
 use super::identity::FileIdentity;
 use super::input_file::InputFile;
@@ -56,30 +57,42 @@ impl InputOpener<'_> {
             let file = File::open(path)?;
             // The metadata of the open file: the path may name another file by now.
             let data = file.metadata()?;
-            if has_true_size(&file, &data)? {
+            if has_true_size(&file, 0, &data)? {
                 let (codec, table, identity) = self.inspect(&file, 0, &data)?;
                 let file = keep.then(|| Arc::new(file));
                 let (path, length) = (path.to_owned(), data.len());
                 return Ok(InputKind::Named { path, file, length, identity, codec, table });
             }
+        } else if let Some(file) = open_descriptor(path)? {
+            check_readable(&file)?;
         }
         Ok(self.stream(LazyFile::new(path.to_owned())))
     }
 
     /// Opens standard input: as a file if it is redirected from one, otherwise as a stream.
+    ///
+    /// A file is consumed: another program with the same descriptor, such as the next one in a group of
+    /// the shell, continues after the bytes that are the input.
     pub(super) fn stdin(&self) -> io::Result<InputKind> {
         use std::os::fd::AsFd;
+        /// Where standard input began: a job may open it several times, for the same bytes.
+        static BEGIN: OnceLock<u64> = OnceLock::new();
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        check_readable(&file)?;
         let data = file.metadata()?;
         if data.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        if data.is_file() && has_true_size(&file, &data)? {
-            let start = file.stream_position()?.min(data.len());
-            let range = ByteRange { start, end: data.len() };
-            let (codec, table, identity) = self.inspect(&file, start, &data)?;
-            let (file, identity) = (file.into(), Some(identity));
-            return Ok(InputKind::OpenFile { file, range, identity, codec, table });
+        if data.is_file() {
+            let begin = file.stream_position()?;
+            let start = (*BEGIN.get_or_init(|| begin)).min(data.len());
+            if has_true_size(&file, start, &data)? {
+                file.seek(io::SeekFrom::Start(data.len().max(begin)))?;
+                let range = ByteRange { start, end: data.len() };
+                let (codec, table, identity) = self.inspect(&file, start, &data)?;
+                let (file, identity) = (file.into(), Some(identity));
+                return Ok(InputKind::OpenFile { file, range, identity, codec, table });
+            }
         }
         enlarge_pipe(&file);
         Ok(self.stream(file))
@@ -140,7 +153,10 @@ impl InputOpener<'_> {
 /// Bytes at the start of a file that are inspected.
 const FILE_WINDOW: u64 = 64 << 10;
 
-/// Returns whether the reported size of a file is true: files in `/proc` report 0.
-fn has_true_size(file: &File, data: &Metadata) -> io::Result<bool> {
-    Ok(data.len() > 0 || file.read_at(&mut [0], 0)? == 0)
+/// Returns whether the reported size of a file is true: files in `/proc` report 0, those in `/sys` a page.
+fn has_true_size(file: &File, start: u64, data: &Metadata) -> io::Result<bool> {
+    match data.len() {
+        length if length > start => Ok(file.read_at(&mut [0], length - 1)? == 1),
+        length => Ok(file.read_at(&mut [0], length)? == 0),
+    }
 }

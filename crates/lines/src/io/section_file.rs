@@ -114,7 +114,7 @@ impl TaskFile {
 
     /// Publishes a file that is kept after the job: syncs it first.
     pub(crate) fn finish_synced(self) -> Result<u64> {
-        self.place(AtomicFile::finish)
+        self.place(|file| file.finish().map(drop))
     }
 
     fn place(self, finish: impl FnOnce(AtomicFile) -> io::Result<()>) -> Result<u64> {

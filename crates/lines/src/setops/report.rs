@@ -15,7 +15,7 @@ pub struct Report {
     pub strategy: Cow<'static, str>,
     /// Lines printed or counted.
     pub kept: u64,
-    /// Lines in the first input.
+    /// Lines in the first input; of `dedup` and of the symmetric difference, in all inputs.
     pub first_lines: u64,
     /// Passes over inputs.
     pub passes: u64,

@@ -8,7 +8,7 @@ use petal_lines::atomic_file::AtomicFile;
 use pyo3::prelude::*;
 
 use super::object;
-use crate::error::{Exception, cannot_write};
+use crate::error::{Exception, cannot_write, finish_file};
 use crate::state::open::PathArg;
 
 /// Opens a filter file without reading it: the file is mapped into memory.
@@ -56,12 +56,14 @@ pub(super) fn from_bytes(
 }
 
 /// Writes a file atomically: `write` gets the writer of a temporary file, which then replaces the
-/// file at `path`. If anything fails the old file is unchanged.
+/// file at `path`. If anything fails the old file is unchanged. Only the owner can read a new file that is
+/// `private`.
 ///
 /// # Errors
 /// `InputError` with the path, or the error of `write`.
 pub(super) fn save(
     path: &Path,
+    private: bool,
     write: impl FnOnce(&mut dyn Write) -> PyResult<()>,
 ) -> PyResult<()> {
     let failed = |error: io::Error| cannot_write(path, &error);
@@ -75,10 +77,14 @@ pub(super) fn save(
         // A file without write permission is not replaced.
         fs::File::options().append(true).open(path).map_err(failed)?;
     }
-    let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create(path).map_err(failed)?);
+    let file = AtomicFile::create(path).map_err(failed)?;
+    if private {
+        file.make_private().map_err(failed)?;
+    }
+    let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.finish().map_err(failed)
+    finish_file(file, path)
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -280,7 +280,10 @@ impl Filter {
     /// If this fails the old file is unchanged. Changes by other threads wait until it is done.
     /// Raises InputError.
     fn save(&self, py: Python<'_>, path: PathArg) -> PyResult<()> {
-        py.detach(|| filter_files::save(&path.0, |out| self.read_detached()?.write_to(out)))
+        py.detach(|| {
+            let state = self.read_detached()?;
+            filter_files::save(&path.0, state.has_secret(), |out| state.write_to(out))
+        })
     }
 
     /// Returns the bytes of the filter's file.

@@ -108,6 +108,9 @@ impl Merge {
                 .into_iter()
                 .for_each(|text| reporter.warn(text.to_owned())),
         }
+        if union.has_secret() {
+            output.make_private()?;
+        }
         if let Some(writer) = output.writer() {
             write(&union, is_gzip(first)?, writer)?;
         }

@@ -1,5 +1,6 @@
 //! The destination of lines: a file that is replaced atomically, an unnamed temporary file, or a
-//! Python file object. Devices and FIFOs, which cannot be replaced, are written directly.
+//! Python file object. Devices, FIFOs and descriptors such as `/dev/stdout`, which cannot be replaced, are
+//! written in place.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use petal_lines::atomic_file::{AtomicFile, canonical_path};
+use petal_lines::atomic_file::{
+    AtomicFile, canonical_path, descriptor_of, open_descriptor,
+};
 use petal_lines::{Progress as _, Source};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +20,9 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::job::{ObjectWriter, ProgressReporter};
-use crate::error::{Exception, IntoPyErr, cannot_write, io_error, io_message};
+use crate::error::{
+    Exception, IntoPyErr, cannot_write, finish_file, io_error, io_message,
+};
 
 /// An output that is not open yet.
 pub(super) enum Target {
@@ -75,7 +80,8 @@ impl Target {
 pub(super) fn check_distinct(one: &Target, other: &Target) -> PyResult<()> {
     match (one, other) {
         (Target::File(one), Target::File(other))
-            if canonical_path(one) == canonical_path(other) =>
+            if canonical_path(one) == canonical_path(other)
+                || descriptor_of(one).is_some_and(|one| Some(one) == descriptor_of(other)) =>
         {
             let one = one.display();
             let text = format!("{one}: is given for two outputs; choose another for rest=");
@@ -89,7 +95,7 @@ pub(super) fn check_distinct(one: &Target, other: &Target) -> PyResult<()> {
 pub(super) enum Output {
     Discard,
     Unnamed(File),
-    /// A device or FIFO.
+    /// A device, a FIFO or a descriptor.
     Direct(File),
     /// A temporary file that replaces the file at this path.
     Replace(AtomicFile, PathBuf),
@@ -98,6 +104,13 @@ pub(super) enum Output {
 
 fn open_file(path: PathBuf, inputs: &[Source], reporter: &ProgressReporter) -> PyResult<Output> {
     let failed = |error: io::Error| cannot_write(&path, &error);
+    if let Some(file) = open_descriptor(&path).map_err(failed)? {
+        let data = file.metadata().map_err(failed)?;
+        if data.is_file() {
+            check_not_input(&path, &data, inputs)?;
+        }
+        return Ok(Output::Direct(file));
+    }
     if let Ok(data) = fs::metadata(&path) {
         if data.is_dir() {
             let path = path.display();
@@ -160,6 +173,16 @@ impl Output {
         }
     }
 
+    /// Lets only the owner read a new file: it will have the secret key of a hash.
+    pub(super) fn make_private(&self) -> PyResult<()> {
+        match self {
+            Self::Replace(file, path) => {
+                file.make_private().map_err(|error| cannot_write(path, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the exception for an error while a filter was written to the output.
     pub(super) fn failed(&self, error: petal::Error) -> PyErr {
         let system = std::error::Error::source(&error).and_then(|e| e.downcast_ref());
@@ -177,9 +200,7 @@ impl Output {
         match self {
             Self::Discard | Self::Direct(_) | Self::Object(_) => Ok(None),
             Self::Unnamed(file) => Ok(Some(file.into())),
-            Self::Replace(file, path) => {
-                file.finish().map(|()| None).map_err(|error| cannot_write(&path, &error))
-            }
+            Self::Replace(file, path) => finish_file(file, &path).map(|()| None),
         }
     }
 }

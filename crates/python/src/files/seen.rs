@@ -18,7 +18,7 @@ use super::keys::csv_output;
 use super::output::{Target, count_with_output};
 use super::seen_files::{SeenFiles, SeenPlan};
 use super::{JobOptions, JobResult, sources};
-use crate::error::IntoPyErr;
+use crate::error::{IntoPyErr, cannot_write};
 
 /// The arguments of `seen`.
 #[derive(FromPyObject)]
@@ -53,7 +53,8 @@ pub(super) fn seen_job(
         Target::Unnamed(_) => csv_output(&settings.keys, &inputs)?,
         _ => None,
     };
-    let job = SeenJob { path: resolve_links(&filter), inputs, plan, dry_run };
+    let path = resolve_links(&filter).map_err(|error| cannot_write(&filter, &error))?;
+    let job = SeenJob { path, inputs, plan, dry_run };
     let started = Instant::now();
     let (counted, lines) = run(py, options.progress, files, |reporter| {
         job.run(target, Settings { progress: reporter, ..settings }, reporter)

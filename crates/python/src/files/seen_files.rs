@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, WindowedBloomFilter};
-use petal_lines::atomic_file::AtomicFile;
+use petal_lines::atomic_file::{AtomicFile, beside};
 use petal_lines::{
     FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, crlf_metadata,
     filter_metadata, format_count, format_rate, format_size, recorded_log_id, with_keys_of,
@@ -15,7 +15,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::filters::adopt_transforms;
-use crate::error::{Exception, IntoPyErr, cannot_read, cannot_write};
+use crate::error::{Exception, IntoPyErr, cannot_read, cannot_write, finish_file};
 use crate::state::Clock;
 use crate::state::open::read_native;
 
@@ -40,14 +40,6 @@ pub(super) struct SeenFiles {
     metadata: String,
     /// Whether the files do not exist yet.
     pub(super) fresh: bool,
-}
-
-/// Returns the path of a companion file: the path, a dot and `suffix`, as the program names it.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(suffix);
-    name.into()
 }
 
 impl SeenFiles {
@@ -223,14 +215,14 @@ impl SeenFiles {
     }
 }
 
-/// Replaces a file atomically.
+/// Replaces a file atomically; only the owner can read a new one, which has the secret key of a hash.
 fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> PyResult<()> {
-    let write_and_finish = || {
-        let mut file = AtomicFile::create(path)?;
+    let written = AtomicFile::create(path).and_then(|mut file| {
+        file.make_private()?;
         write(file.file())?;
-        file.finish()
-    };
-    write_and_finish().map_err(|error| cannot_write(path, &error))
+        Ok(file)
+    });
+    finish_file(written.map_err(|error| cannot_write(path, &error))?, path)
 }
 
 fn too_large(path: &Path, size: u64, available: u64) -> PyErr {

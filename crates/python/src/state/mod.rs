@@ -278,6 +278,11 @@ impl FilterState {
         Ok(Self { storage, metadata: self.metadata.clone(), clock: self.clock })
     }
 
+    /// Returns whether the file of the filter has the secret key of its hash.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.as_dyn().is_some_and(|filter| filter.hash_spec().is_keyed())
+    }
+
     /// Writes the filter's file.
     pub(crate) fn write_to(&self, out: &mut dyn std::io::Write) -> PyResult<()> {
         each_storage!(

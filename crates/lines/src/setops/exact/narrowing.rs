@@ -69,17 +69,16 @@ impl<'a> Phases<'a> {
             work.put(probe_side, hits);
             Ok(())
         })?;
-        if self.state.report.candidates == 0 {
-            // No candidates: the result is empty.
-            return Ok(());
-        }
         // Write records of the build side and of the other inputs that the filter of the candidates
-        // may contain.
-        self.phase(|work| {
-            let streams = work.confirm(build, build_side)?;
-            work.put(build_side, streams);
-            Ok(())
-        })?;
+        // may contain. Without candidates the result is empty, and the build side has been read; the
+        // others are read all the same, because an error in one of them must not depend on the strategy.
+        if self.state.report.candidates > 0 {
+            self.phase(|work| {
+                let streams = work.confirm(build, build_side)?;
+                work.put(build_side, streams);
+                Ok(())
+            })?;
+        }
         for (j, other) in others.iter().enumerate() {
             if j != small {
                 self.phase(|work| {

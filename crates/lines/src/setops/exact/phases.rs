@@ -141,17 +141,17 @@ impl<'a> Phases<'a> {
         self.state.filter.take()
     }
 
-    /// Takes the filter of the candidates, built now from the log if necessary; `None` if there are
-    /// no candidates. The caller puts it back.
-    pub(super) fn candidate_filter(&mut self) -> Result<Option<BloomFilter>> {
-        let count = self.state.keys.bytes() / 8;
-        if self.state.filter.is_some() || count == 0 {
-            return Ok(self.state.filter.take());
+    /// Takes the filter of the candidates, built now from the log if necessary. The caller puts it
+    /// back.
+    pub(super) fn candidate_filter(&mut self) -> Result<BloomFilter> {
+        if let Some(filter) = self.state.filter.take() {
+            return Ok(filter);
         }
+        let count = self.state.keys.bytes() / 8;
         let memory = self.work() - least_records(self.work());
         let memory = memory.saturating_sub(self.held()).max(self.work() / 4);
         let mut filter =
-            BloomFilter::with_memory(count, ByteSize::bytes(filter_bytes(count, memory)))?;
+            BloomFilter::with_memory(count.max(1), ByteSize::bytes(filter_bytes(count, memory)))?;
         let mut hashes = Vec::new();
         self.state.keys.for_each_block(self.spill_file, |block| {
             hashes.clear();
@@ -159,14 +159,14 @@ impl<'a> Phases<'a> {
             filter.insert_mixed_hashes_uncounted(&hashes);
             Ok(())
         })?;
-        Ok(Some(filter))
+        Ok(filter)
     }
 
     /// Writes records of the lines that the filter of the candidates may contain.
     pub(super) fn confirm(&mut self, inputs: &[&Input], role: Side) -> Result<Vec<RecordStream>> {
         let filter = self.candidate_filter()?;
-        let streams = self.write_records("confirming", inputs, role, filter.as_ref(), None)?;
-        self.state.filter = filter;
+        let streams = self.write_records("confirming", inputs, role, Some(&filter), None)?;
+        self.state.filter = Some(filter);
         Ok(streams)
     }
 

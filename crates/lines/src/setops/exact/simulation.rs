@@ -445,9 +445,10 @@ impl Run<'_> {
         let wrong = (next.lines as f64 - right) * rate;
         let wrong_distinct = next.distinct as f64 * (1.0 - overlap).max(0.0) * rate;
         self.read(next);
+        let more = (0..).zip(&sizes.others).filter(|(other, _)| *other != smallest);
         if self.has_no_candidates(right, wrong_distinct) {
             self.is_empty = true;
-            return;
+            return more.for_each(|(_, other)| self.read(other));
         }
         let [least, most] = false_lines(next, right, rate);
         let candidates = [right + least, right + wrong, right + most];
@@ -479,13 +480,11 @@ impl Run<'_> {
         let shared = (begin.lines as f64 * shared_back).min(begin.lines as f64);
         let records = confirm(self, begin, [shared; 3], back);
         [self.most_other, self.most_first] = [candidates, records].map(|[_, _, most]| most as u64);
-        for (j, other) in sizes.others.iter().enumerate() {
-            if j != self.plan.smallest {
-                // Lines that all inputs have, or all that the first one has.
-                let most = other.lines as f64 * sizes.share_in_first(j);
-                let value = self.out.kept as f64;
-                confirm(self, other, [0.0, value.min(most), most], OTHER_RECORD);
-            }
+        for (j, other) in more {
+            // Lines that all inputs have, or all that the first one has.
+            let most = other.lines as f64 * sizes.share_in_first(j);
+            let value = self.out.kept as f64;
+            confirm(self, other, [0.0, value.min(most), most], OTHER_RECORD);
         }
     }
 
