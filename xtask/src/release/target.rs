@@ -3,8 +3,8 @@
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
-use super::tools::{self, Tools};
 use super::VERSION;
+use super::tools::{self, Tools};
 use crate::step::{Result, Step, target_dir};
 
 /// A platform for which a release has files.

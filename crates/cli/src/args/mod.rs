@@ -389,7 +389,8 @@ mod tests {
     }
 
     fn usage_error(args: &str) -> String {
-        let args: Vec<_> = ["petal"].into_iter().chain(args.split(' ')).map(OsString::from).collect();
+        let args: Vec<_> =
+            ["petal"].into_iter().chain(args.split(' ')).map(OsString::from).collect();
         hints::line(&read(&args).unwrap_err(), &args)
     }
 
@@ -404,7 +405,10 @@ mod tests {
                 "'count' cannot be estimated; petal plan estimates common, diff, symdiff and dedup",
             ),
             ("dedup --nothing", "unexpected argument '--nothing' found; see `petal dedup --help`"),
-            ("uniq --cuont", "unexpected argument '--cuont' found; a similar argument exists: '--count'"),
+            (
+                "uniq --cuont",
+                "unexpected argument '--cuont' found; a similar argument exists: '--count'",
+            ),
             (
                 "dedup -v",
                 "unexpected argument '-v' found; '-v' is an option of petal check, petal probe",

@@ -12,8 +12,8 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside};
 use petal_lines::{
-    ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full, filter_metadata,
-    recorded_log_id, seen, with_log_id,
+    ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full,
+    filter_metadata, recorded_log_id, seen, with_log_id,
 };
 
 use super::{build, filter_failure, is_terminal, print, settings};

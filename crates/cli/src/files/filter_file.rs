@@ -35,6 +35,20 @@ pub(crate) fn read(path: &Path) -> Result<(AnyFilter, String)> {
     AnyFilter::read_from(file).map_err(native_failure(path))
 }
 
+/// Writes a filter to an output at this path. Only the owner can read a new file with the secret key of a
+/// hash.
+pub(crate) fn write(
+    filter: &dyn Membership,
+    metadata: &str,
+    output: &mut Output,
+    path: &Path,
+) -> Result<()> {
+    if filter.hash_spec().is_keyed() {
+        output.make_private()?;
+    }
+    filter.write_to(output, metadata).map_err(Failure::of_output(path))
+}
+
 /// The error of a file that should be petal's own; detects filters of other programs.
 fn native_failure(path: &Path) -> impl Fn(petal::Error) -> Failure + '_ {
     move |error| {

@@ -67,7 +67,8 @@ pub(crate) fn explain_swapped<'a>(
     let is_filter = move |path: &Path| open(path, any, MemoryLimit::DEFAULT.bytes()).is_ok();
     move |failure| {
         let is_damaged = || matches!(foreign_start(filter, any), Ok(None));
-        let other = others.iter().find(|other| matches!(other, Source::Path(path) if is_filter(path)));
+        let other =
+            others.iter().find(|other| matches!(other, Source::Path(path) if is_filter(path)));
         match other {
             Some(other) if !is_damaged() && !is_filter(filter) => Failure::Message(format!(
                 "{0}: is not a filter, but {other} is; name the filter first: petal {command} {other} {0}",

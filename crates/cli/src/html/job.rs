@@ -64,7 +64,8 @@ fn time_text(seconds: f64) -> String {
 
 fn facts(report: &JobReport) -> Vec<Fact> {
     let fact = |field, label: &str, value| (field, label.to_owned(), value);
-    let sums_inputs = ["symdiff", "dedup"].iter().any(|command| report.command.starts_with(command));
+    let sums_inputs =
+        ["symdiff", "dedup"].iter().any(|command| report.command.starts_with(command));
     let first = if sums_inputs { "lines of all inputs" } else { "lines of the first input" };
     let mut facts = vec![
         fact("kept", "lines of the result", number(report.kept)),

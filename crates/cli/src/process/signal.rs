@@ -18,7 +18,8 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 /// Makes Ctrl-C, SIGTERM and SIGHUP remove unfinished files, abort uploads and end the process with 130. Call
 /// it before other threads start, which inherit the blocked signals.
 pub(crate) fn handle() {
-    let ending: Vec<_> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| !is_ignored(*s)).collect();
+    let ending: Vec<_> =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| !is_ignored(*s)).collect();
     if ending.is_empty() {
         return;
     }

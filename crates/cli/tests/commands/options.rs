@@ -71,17 +71,35 @@ fn option_of_another_mode_or_command_is_explained() {
         ("plan -j 4 -n 100", ["'--jobs <N>' is an option of the estimate of a job", "inputs"]),
         ("plan --threads 4 -n 9", ["'--jobs <N>' is an option of the estimate of a job", "inputs"]),
         ("plan common a a -n 5", ["'--capacity <N>' is an option of sizing a filter", "leave"]),
-        ("common --window 7d a a", ["'--window' is an option of petal build, petal seen", "petal: unexpected"]),
-        ("dedup --row-groups a", ["'--row-groups' is an option of petal probe", "petal: unexpected"]),
-        ("dedup --expected=5 --width=5 a", ["'--width' is an option of petal build", "petal: unexpected"]),
+        (
+            "common --window 7d a a",
+            ["'--window' is an option of petal build, petal seen", "petal: unexpected"],
+        ),
+        (
+            "dedup --row-groups a",
+            ["'--row-groups' is an option of petal probe", "petal: unexpected"],
+        ),
+        (
+            "dedup --expected=5 --width=5 a",
+            ["'--width' is an option of petal build", "petal: unexpected"],
+        ),
         ("dedup -v a", ["'-v' is an option of petal check, petal probe", "petal: unexpected"]),
-        ("symdiff --approx a a", ["'--approx' is an option of petal common, petal diff", "petal: unexpected"]),
-        ("symdiff -n 5 a a", ["'-n' is an option of petal common, petal diff", "petal: unexpected"]),
+        (
+            "symdiff --approx a a",
+            ["'--approx' is an option of petal common, petal diff", "petal: unexpected"],
+        ),
+        (
+            "symdiff -n 5 a a",
+            ["'-n' is an option of petal common, petal diff", "petal: unexpected"],
+        ),
         ("dedup -d -n 5 a", ["--only-duplicates", "cannot be used with"]),
         ("dedup -u -p 1% a", ["--only-unique", "cannot be used with"]),
         ("common --at-least 1 -n 5 a a", ["--at-least <K>", "cannot be used with"]),
         ("dedup --work-dir w -n 5 a", ["--work-dir <DIR>", "cannot be used with"]),
-        ("dedup --nothing a", ["unexpected argument '--nothing' found", "see `petal dedup --help`"]),
+        (
+            "dedup --nothing a",
+            ["unexpected argument '--nothing' found", "see `petal dedup --help`"],
+        ),
         ("dedup --cuont a", ["a similar argument exists: '--count'", "petal: unexpected"]),
     ] {
         let line = dir.run(args).failure();

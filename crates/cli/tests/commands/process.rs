@@ -53,7 +53,8 @@ fn closed_standard_input_is_an_error() {
 fn standard_output_that_cannot_be_written_is_an_error() {
     let dir = TestDir::new();
     dir.write("a", "x\n");
-    for args in ["--help", "--version", "help", "help build", "build -h", "man", "completions bash"] {
+    for args in ["--help", "--version", "help", "help build", "build -h", "man", "completions bash"]
+    {
         let line = dir.sh(&format!("exec \"$petal\" {args} > /dev/full")).failure();
         assert!(line.contains("standard output: cannot write: no space left"), "{args}: {line}");
         let line = dir.sh(&format!("exec \"$petal\" {args} >&-")).failure();
@@ -78,14 +79,16 @@ fn descriptors_are_written_where_they_stand() {
     let filter = dir.read("filter");
     for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link", "/proc/self/../self/fd/1"] {
         for redirection in ["> out", ">> out", "1<> out"] {
-            dir.sh(&format!("{{ echo 1; \"$petal\" dedup a -o {name}; echo 2; }} {redirection}")).ok();
+            dir.sh(&format!("{{ echo 1; \"$petal\" dedup a -o {name}; echo 2; }} {redirection}"))
+                .ok();
             assert_eq!(dir.read("out"), b"1\nx\ny\n2\n", "{name} {redirection}");
             fs::remove_file(dir.files.file("out")).unwrap();
         }
         dir.sh(&format!("{{ echo 1; \"$petal\" build -n 9 -o {name} a; }} > out")).ok();
         assert_eq!(dir.read("out"), [b"1\n", &filter[..]].concat(), "{name}");
     }
-    dir.sh("{ echo 1 >&5; \"$petal\" dedup -c a --dupes-output /dev/fd/5; echo 2 >&5; } 5> out").ok();
+    dir.sh("{ echo 1 >&5; \"$petal\" dedup -c a --dupes-output /dev/fd/5; echo 2 >&5; } 5> out")
+        .ok();
     assert_eq!(dir.read("out"), b"1\nx\n2\n");
     dir.sh("{ echo 1; \"$petal\" dedup a -o b --report /dev/stderr; echo 2; } 2> out >&2").ok();
     let out = String::from_utf8(dir.read("out")).unwrap();
@@ -120,9 +123,13 @@ fn loop_of_links_is_an_error() {
     dir.write("a", "x\n");
     symlink("two", dir.files.file("one")).unwrap();
     symlink("one", dir.files.file("two")).unwrap();
-    for args in
-        ["dedup a -o one", "build -o one a", "dedup -c a --report one", "add one a", "seen -n 9 one a"]
-    {
+    for args in [
+        "dedup a -o one",
+        "build -o one a",
+        "dedup -c a --report one",
+        "add one a",
+        "seen -n 9 one a",
+    ] {
         let line = dir.run(args).failure();
         assert!(line.contains("one: cannot") && line.contains("symbolic links"), "{args}: {line}");
     }
@@ -138,7 +145,9 @@ fn redirected_input_is_consumed() {
     let dir = TestDir::new();
     dir.write("a", "1\n2\n1\n3\n");
     dir.run("build -n 9 -o f a").ok();
-    for args in ["dedup -", "count", "check f -", "common --strategy partition - a", "diff - f --text"] {
+    for args in
+        ["dedup -", "count", "check f -", "common --strategy partition - a", "diff - f --text"]
+    {
         let first = dir.sh(&format!("\"$petal\" {args} < a")).text();
         assert_eq!(dir.sh(&format!("(\"$petal\" {args}; cat) < a")).text(), first, "{args}");
     }
@@ -153,9 +162,14 @@ fn redirected_input_is_consumed() {
 #[cfg(target_os = "linux")]
 fn files_of_the_kernel_are_read() {
     let dir = TestDir::new();
-    for path in ["/proc/self/mounts", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state"] {
+    for path in
+        ["/proc/self/mounts", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state"]
+    {
         let Ok(text) = fs::read_to_string(path) else { continue };
-        assert_eq!(dir.run(&format!("dedup -c {path}")).text(), format!("{}\n", text.lines().count()));
+        assert_eq!(
+            dir.run(&format!("dedup -c {path}")).text(),
+            format!("{}\n", text.lines().count())
+        );
         assert_eq!(dir.sh(&format!("\"$petal\" dedup - < {path}")).text(), text);
     }
 }
@@ -166,8 +180,7 @@ fn code_after(dir: &TestDir, signal: &str, ignored: &str) -> Option<i32> {
     let mut command = dir.shell(&format!(
         "trap '' {ignored} USR1; exec \"$petal\" dedup --progress always --strategy partition - -o out"
     ));
-    let mut child =
-        command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(&b"x\n".repeat(1 << 15)).unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -210,7 +223,8 @@ fn files_with_secrets_are_created_for_their_owner_only() {
     run("freeze counting -o frozen");
     run("seen -n 9 seen a");
     run("seen -n 9 --exact exact a");
-    for name in ["keyed", "counting", "merged", "smaller", "frozen", "seen", "exact", "exact.exact"] {
+    for name in ["keyed", "counting", "merged", "smaller", "frozen", "seen", "exact", "exact.exact"]
+    {
         assert_eq!(mode(name), 0o600, "{name}");
     }
     run("build -n 9 -o public a");
@@ -258,7 +272,11 @@ fn replaced_files_keep_owner_group_mode_and_attributes() {
     dir.run("dedup a -o out").ok();
     for (path, inode) in names.iter().zip(inodes) {
         let data = fs::metadata(path).unwrap();
-        assert_eq!((data.uid(), data.gid(), data.mode() & 0o7777), (12345, 54321, 0o660), "{path:?}");
+        assert_eq!(
+            (data.uid(), data.gid(), data.mode() & 0o7777),
+            (12345, 54321, 0o660),
+            "{path:?}"
+        );
         assert_ne!(data.ino(), inode, "{path:?} was not replaced");
         let mut value = [0; 8];
         let got = rustix::fs::getxattr(path, "user.note", &mut value);
@@ -275,7 +293,10 @@ fn file_of_another_user_is_written_in_place() {
     let dir = TestDir::new();
     let as_user = "setpriv --reuid 12345 --regid 12345 --clear-groups \"$petal\"";
     if dir.sh(&format!("{as_user} --version")).code != Some(0) {
-        return skipped("file_of_another_user_is_written_in_place", "other users cannot run the program");
+        return skipped(
+            "file_of_another_user_is_written_in_place",
+            "other users cannot run the program",
+        );
     }
     dir.write("a", "x\n");
     dir.write("b", "y\n");
@@ -289,8 +310,10 @@ fn file_of_another_user_is_written_in_place() {
             fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
         }
         let before = names.each_ref().map(|path| fs::metadata(path).unwrap());
-        dir.sh(&format!("{as_user} dedup a -o out && {as_user} seen seen b && {as_user} seen seen a b"))
-            .ok();
+        dir.sh(&format!(
+            "{as_user} dedup a -o out && {as_user} seen seen b && {as_user} seen seen a b"
+        ))
+        .ok();
         assert_eq!(dir.read("out"), b"x\n");
         for (path, before) in names.iter().zip(before) {
             let now = fs::metadata(path).unwrap();

@@ -162,7 +162,8 @@ class Report(_Results):
     kept: int
     """Lines of the result; for `build`, lines that were new to the filter."""
     first_lines: int
-    """Lines of the first input (several files may form one input)."""
+    """Lines of the first input (several files may form one input); of `symdiff` and `dedup`, of all
+    inputs."""
     seconds: float
     """Wall time."""
     passes: int = 1

@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use petal_lines::atomic_file::{
-    AtomicFile, canonical_path, descriptor_of, open_descriptor,
-};
+use petal_lines::atomic_file::{AtomicFile, canonical_path, descriptor_of, open_descriptor};
 use petal_lines::{Progress as _, Source};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -20,9 +18,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::job::{ObjectWriter, ProgressReporter};
-use crate::error::{
-    Exception, IntoPyErr, cannot_write, finish_file, io_error, io_message,
-};
+use crate::error::{Exception, IntoPyErr, cannot_write, finish_file, io_error, io_message};
 
 /// An output that is not open yet.
 pub(super) enum Target {
