@@ -17,7 +17,8 @@ pub(crate) fn is_stdout_closed() -> bool {
 }
 
 extern "C" fn occupy_closed_streams() {
-    let streams = [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()];
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let streams = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
     let is_open = |stream: BorrowedFd<'_>| rustix::io::fcntl_getfd(stream).is_ok();
     for (number, stream) in streams.into_iter().enumerate() {
         if !is_open(stream) {

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::{Command, Stdio};
 
-use crate::common::{self, TestDir, skipped, write_lines};
+use crate::common::{self, STRATEGIES, TestDir, skipped, write_lines};
 
 /// Fails unless the command fails with one line that contains all parts of `message`.
 #[track_caller]
@@ -57,6 +57,26 @@ fn unreadable_inputs_are_errors() {
         failure(&dir, args, &["petal: "]);
     }
     assert_eq!(dir.files.names(), ["a", "f"]);
+}
+
+/// No line of `a` is in `b`, but an error in another input is found all the same.
+#[test]
+fn errors_do_not_depend_on_the_strategy() {
+    let dir = TestDir::new();
+    dir.write("a", "x\ny\n".repeat(100));
+    dir.write("b", "z\n");
+    let lines: String = (0..20_000).map(|line| format!("{line}\n")).collect();
+    let packed = common::pack::gz(lines.as_bytes());
+    dir.write("cut.gz", &packed[..packed.len() - 9]);
+    dir.write("long", [lines.as_bytes(), &vec![b'x'; 3 << 20], lines.as_bytes()].concat());
+    for strategy in STRATEGIES {
+        for order in ["a b BAD", "b a BAD", "a BAD b"] {
+            for (bad, problem) in [("cut.gz", "cut short"), ("long", "longer than 2 MiB")] {
+                let args = format!("common -m 8M {strategy} {}", order.replace("BAD", bad));
+                failure(&dir, &args, &[bad, problem]);
+            }
+        }
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@
 //! remains if the process is killed. Readers may then see a part of each.
 //!
 //! Not `tempfile`'s `persist`: that needs a name from the start, has no list of names for a signal
-//! handler, and does not follow links, copy permissions or sync the directory.
+//! handler, and does not follow links, keep attributes or sync the directory.
 //!
 //! Cost: a few system calls; [`finish`](AtomicFile::finish) waits for the disk.
 
@@ -460,6 +460,59 @@ mod tests {
             }
             assert_eq!(canonical_path(&path("link")), canonical_path(&path("far/../far/out")));
         }
+    }
+
+    #[test]
+    fn file_that_cannot_get_the_old_attributes_is_written_in_place() {
+        for way in WAYS {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("out");
+            let unkept = |text: &[u8]| {
+                let mut file = AtomicFile::create_with(&path, way).unwrap();
+                file.write_all(text).unwrap();
+                file.unkept = Some(Errno::PERM.into());
+                file
+            };
+            fs::write(&path, "old, and longer").unwrap();
+            let old = fs::metadata(&path).unwrap().ino();
+            for text in ["short", "longer than the text before"] {
+                assert!(matches!(unkept(text.as_bytes()).finish().unwrap(), Finished::Kept));
+                assert_eq!(fs::read_to_string(&path).unwrap(), text);
+                assert_eq!(fs::metadata(&path).unwrap().ino(), old);
+                assert_eq!(names(dir.path()), ["out"]);
+            }
+            // A copy that a killed run has left is kept, and so is the file.
+            fs::write(dir.path().join("out.petal-backup"), "older").unwrap();
+            let error = unkept(b"new").finish().unwrap_err();
+            assert!(error.to_string().contains("out.petal-backup"), "{error}");
+            assert_eq!(names(dir.path()), ["out", "out.petal-backup"]);
+            assert_eq!(fs::metadata(&path).unwrap().ino(), old);
+            // What cannot be written in place either is replaced.
+            fs::remove_file(dir.path().join("out.petal-backup")).unwrap();
+            let file = unkept(b"new");
+            fs::remove_file(&path).unwrap();
+            assert!(matches!(file.finish().unwrap(), Finished::Lost(_)));
+            assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+            assert_eq!(names(dir.path()), ["out"]);
+        }
+    }
+
+    #[test]
+    fn loops_of_links_and_descriptors_are_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        symlink("two", dir.path().join("one")).unwrap();
+        symlink("one", dir.path().join("two")).unwrap();
+        let error = AtomicFile::create(&dir.path().join("one")).unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::LOOP));
+        symlink("/dev/fd/0", dir.path().join("input")).unwrap();
+        for path in ["/dev/stdin", "/dev/fd/0", dir.path().join("input").to_str().unwrap()] {
+            assert_eq!(descriptor_of(Path::new(path)), Some(0), "{path}");
+            assert!(AtomicFile::create(Path::new(path)).is_err(), "{path}");
+        }
+        for path in ["/dev/null", "/dev/fd", "/dev/fd/x", "0", "/proc/1/fd/0"] {
+            assert_eq!(descriptor_of(Path::new(path)), None, "{path}");
+        }
+        assert!(open_descriptor(Path::new("/dev/fd/987654")).is_err());
     }
 
     #[test]
