@@ -78,7 +78,9 @@ pub(super) fn line(error: &Error, args: &[OsString]) -> String {
             false => format!("{name} {value}: {reason}"),
         };
     }
-    let tips: Vec<_> = lines.filter_map(|line| line.strip_prefix("tip: ")).collect();
+    let tips = lines.filter_map(|line| line.strip_prefix("tip: "));
+    // That an unknown option could be the name of a file is no help.
+    let tips: Vec<_> = tips.filter(|tip| !tip.starts_with("to pass ")).collect();
     let step = match error.kind() {
         _ if !tips.is_empty() => tips.join("; "),
         _ if problem.contains("; ") => return problem,

@@ -141,6 +141,35 @@ fn invalid_arguments_are_usage_errors() {
 }
 
 #[test]
+fn swapped_arguments_are_explained() {
+    let dir = TestDir::new();
+    dir.write("a", "x\n");
+    dir.run("build -q -o f a").ok();
+    dir.run("build -q --format guava -o guava a").ok();
+    for command in ["check", "add", "remove", "seen", "explain"] {
+        for filter in ["f", "guava"] {
+            for other in ["a", "no-file"] {
+                // A missing filter is one that `seen` creates.
+                if (command, other) != ("seen", "no-file") {
+                    let expected = format!(
+                        "{other}: is not a filter, but {filter} is; name the filter first: petal \
+                         {command} {filter} {other}"
+                    );
+                    failure(&dir, &format!("{command} {other} {filter}"), &[&expected]);
+                }
+            }
+        }
+        let line = dir.run(&format!("{command} a a")).failure();
+        assert!(!line.contains("name the filter first"), "{line}");
+    }
+    // A damaged filter is one.
+    let whole = dir.read("f");
+    dir.write("cut", &whole[..whole.len() - 1]);
+    failure(&dir, "check cut f", &["cut: damaged"]);
+    assert_eq!(dir.files.names(), ["a", "cut", "f", "guava"]);
+}
+
+#[test]
 fn too_little_memory_is_an_error() {
     let dir = TestDir::new();
     dir.write("a", "x\n");

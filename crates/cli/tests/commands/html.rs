@@ -505,6 +505,25 @@ fn extreme_reports_have_a_page() {
 }
 
 #[test]
+fn report_without_a_page_is_a_table() {
+    let dir = TestDir::new();
+    dir.write("a", "x\ny\nx\n");
+    dir.write("b", "y\nz\n");
+    for (args, lines) in [
+        ("common", ["lines of the result        1", "lines of the first input   3"]),
+        ("symdiff", ["lines of the result        2", "lines of all inputs        5"]),
+        ("dedup", ["lines of the result        3", "lines of all inputs        5"]),
+    ] {
+        dir.run(&format!("{args} a b -o out --report r.json")).ok();
+        let table = dir.run("report r.json").text();
+        let begin = format!("command                    {args}\ninput                      a\n");
+        assert!(table.starts_with(&begin), "{table}");
+        assert!(lines.iter().all(|line| table.lines().any(|other| other == *line)), "{table}");
+        assert_eq!(dir.run_with("report -", &dir.read("r.json")).text(), table);
+    }
+}
+
+#[test]
 fn pages_are_written_like_other_outputs() {
     let dir = TestDir::new();
     small_report(&dir);
@@ -535,7 +554,9 @@ fn pages_are_written_like_other_outputs() {
     assert_eq!(page, dir.run("report r.json --html -").text());
     assert!(dir.run("report missing --html -").failure().contains("missing: cannot read: no such"));
     assert!(dir.run("report . --html -").failure().contains(".: cannot read: is a directory"));
-    for usage in ["report r.json", "info f --json --html -", "plan -n 1 -p 1% --json --html -"] {
+    let line = dir.run("report missing").failure();
+    assert!(line.contains("missing: cannot read: no such"), "{line}");
+    for usage in ["info f --json --html -", "plan -n 1 -p 1% --json --html -"] {
         assert_eq!(dir.run(usage).code, Some(2), "{usage}");
     }
 }
