@@ -89,7 +89,7 @@ impl fmt::Display for FilterError {
             Self::FprUnattainable => {
                 "64-bit hashes cannot keep this false-positive rate at this capacity"
             }
-            Self::ExpansionTooLarge => "the expansion is above 32768",
+            Self::ExpansionTooLarge => "the expansion is above the maximum",
             Self::OutOfMemory => "out of memory",
             Self::Unsupported => "the filter's type does not support this",
             Self::BadOffset => "the offset is in no layer",

@@ -9,6 +9,8 @@ use std::ffi::CStr;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use crate::filters::MAX_EXPANSION;
+
 /// Layout of new `BF.*` and `CF.*` filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
@@ -90,11 +92,13 @@ static CF_ERROR_RATE: FprSetting = FprSetting::new(c"cf-error-rate", c"0.01", 0.
 pub(super) static FPRS: [&FprSetting; 2] = [&BF_ERROR_RATE, &CF_ERROR_RATE];
 
 static BF_INITIAL_SIZE: IntSetting = IntSetting::new(c"bf-initial-size", 100, 1..=MAX_CAPACITY);
-static BF_EXPANSION: IntSetting = IntSetting::new(c"bf-expansion-factor", 2, 0..=32768);
+static BF_EXPANSION: IntSetting =
+    IntSetting::new(c"bf-expansion-factor", 2, 0..=MAX_EXPANSION as i64);
 static CF_INITIAL_SIZE: IntSetting = IntSetting::new(c"cf-initial-size", 1024, 2..=MAX_CAPACITY);
 static CF_BUCKET_SIZE: IntSetting = IntSetting::new(c"cf-bucket-size", 2, 1..=255);
 static CF_MAX_ITERATIONS: IntSetting = IntSetting::new(c"cf-max-iterations", 20, 1..=65535);
-static CF_EXPANSION: IntSetting = IntSetting::new(c"cf-expansion-factor", 1, 0..=32768);
+static CF_EXPANSION: IntSetting =
+    IntSetting::new(c"cf-expansion-factor", 1, 0..=MAX_EXPANSION as i64);
 static CF_MAX_EXPANSIONS: IntSetting = IntSetting::new(c"cf-max-expansions", 32, 1..=65536);
 static MEMORY_LIMIT: IntSetting =
     IntSetting { is_bytes: true, ..IntSetting::new(c"memory-limit", 1 << 32, 0..=i64::MAX) };

@@ -23,9 +23,7 @@ pub(crate) fn save(stored: &StoredFilter, out: &mut impl FieldWriter) {
                 None if import.is_file() => PARTIAL_FILE,
                 None => PARTIAL_CONTAINER,
             });
-            for piece in import.received_pieces() {
-                piece.chunks(CHUNK_BYTES).for_each(|chunk| out.bytes(chunk));
-            }
+            import.received_chunks(CHUNK_BYTES, |chunk| out.bytes(chunk));
             out.bytes(&[]);
         }
         StoredFilter::RedisBloom(filter) => filter.save(out),
