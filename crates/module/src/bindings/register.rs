@@ -74,7 +74,11 @@ pub(super) fn register_all(
         (api().set_module_attribs)(context, name.as_ptr(), version, abi::API_VERSION);
         let options =
             abi::HANDLE_IO_ERRORS | abi::HANDLE_REPL_ASYNC_LOAD | abi::NO_IMPLICIT_SIGNAL_MODIFIED;
-        (api().set_module_options)(context, options);
+        // The source sends the commands of an append-only file, then those that it replicates, and
+        // the module keeps nothing about keys outside of their values.
+        let supported = api().valkey_options.map_or(0, |all| all());
+        let more = supported & abi::HANDLE_ATOMIC_SLOT_MIGRATION;
+        (api().set_module_options)(context, options | more);
     }
     data_types::register(context)?;
     for category in [c"bloom", c"cuckoo", c"petal"] {

@@ -38,6 +38,8 @@ pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
 pub(crate) const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
 /// Data may be loaded from a master while the old data are served.
 pub(crate) const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
+/// Of Valkey: keys may be loaded from another node of a cluster before it hands over their slots.
+pub(crate) const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
 pub(crate) const NOTIFY_MODULE: c_int = 1 << 13;
 
@@ -165,6 +167,7 @@ functions! {
         try_calloc: c"RedisModule_TryCalloc" = fn(usize, usize) -> *mut c_void,
         add_acl_category: c"RedisModule_AddACLCategory" = fn(*mut Context, *const c_char) -> c_int,
         set_acl_categories: c"RedisModule_SetCommandACLCategories" = fn(*mut Command, *const c_char) -> c_int,
+        valkey_options: c"ValkeyModule_GetModuleOptionsAll" = fn() -> c_int,
     }
 }
 

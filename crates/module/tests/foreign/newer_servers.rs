@@ -5,8 +5,14 @@ use std::process::Command;
 use crate::server::program;
 
 /// The groups: files, replication, events, and filters that move between servers.
-const GROUPS: [&str; 5] =
-    ["rdb::", "replication::", "events::", "import_export::", "copy_and_restore::"];
+const GROUPS: [&str; 6] = [
+    "rdb::",
+    "replication::",
+    "events::",
+    "import_export::",
+    "copy_and_restore::",
+    "cluster::no_item_is_lost_while_slots_move_atomically",
+];
 
 /// One test, because the ports of two processes that start at once may be the same.
 #[test]
