@@ -44,6 +44,8 @@ pub(crate) const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 pub(crate) const NOTIFY_MODULE: c_int = 1 << 13;
 
 pub(crate) const CONFIG_MEMORY: c_uint = 1 << 7;
+/// Of Redis 8: the name of the setting does not begin with that of the module.
+pub(crate) const CONFIG_UNPREFIXED: c_uint = 1 << 9;
 
 pub(crate) type GetNumber = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
 pub(crate) type SetNumber =
@@ -167,6 +169,7 @@ functions! {
         try_calloc: c"RedisModule_TryCalloc" = fn(usize, usize) -> *mut c_void,
         add_acl_category: c"RedisModule_AddACLCategory" = fn(*mut Context, *const c_char) -> c_int,
         set_acl_categories: c"RedisModule_SetCommandACLCategories" = fn(*mut Command, *const c_char) -> c_int,
+        server_version: c"RedisModule_GetServerVersion" = fn() -> c_int,
         valkey_options: c"ValkeyModule_GetModuleOptionsAll" = fn() -> c_int,
     }
 }
