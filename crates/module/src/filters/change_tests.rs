@@ -145,14 +145,14 @@ fn union_with_a_part_changes_nothing() {
     ];
     for new in new {
         let [mut left, mut part, mut other] = [new(), new(), new()];
-        let mut fill = |filter: &mut StoredFilter, keys: std::ops::Range<u32>| {
+        let fill = |filter: &mut StoredFilter, keys: std::ops::Range<u32>| {
             keys.for_each(|key| _ = filter.insert(&key.to_le_bytes(), ANY).unwrap());
         };
         fill(&mut left, 0..40);
         fill(&mut part, 10..20);
         fill(&mut other, 30..50);
         let name = left.as_dyn().unwrap().filter_type().name();
-        let mut unites = |left: &mut StoredFilter, right: &StoredFilter, expected: bool| {
+        let unites = |left: &mut StoredFilter, right: &StoredFilter, expected: bool| {
             let before = bytes(left);
             assert_eq!(left.union(&[right], ANY), Ok(expected), "{name}");
             assert_eq!(bytes(left) != before, expected, "{name}");
@@ -188,8 +188,8 @@ fn chunks_that_are_loaded_again_change_nothing() {
     let StoredFilter::RedisBloom(bloom) = bloom else { unreachable!() };
     let (next, chunk) = bloom.chunk(1).unwrap();
     let mut copy = redisbloom::Bloom::from_header(&bloom.header(), ANY).unwrap();
-    assert_eq!([copy.put_chunk(1, &[]), copy.put_chunk(next, chunk)], [Ok(false), Ok(true)]);
-    assert_eq!(copy.put_chunk(next, chunk), Ok(false));
+    assert_eq!(copy.put_chunk(1, &[]), Ok(false));
+    assert_eq!([0, 1].map(|_| copy.put_chunk(next, chunk)), [Ok(true), Ok(false)]);
 
     let kind = FilterKind::RedisCuckoo { expansion: 1, bucket_size: 2, iterations: 5 };
     let mut cuckoo = of(kind);
@@ -198,8 +198,7 @@ fn chunks_that_are_loaded_again_change_nothing() {
     let StoredFilter::RedisCuckoo(cuckoo) = cuckoo else { unreachable!() };
     let (next, chunk) = cuckoo.chunk(1).unwrap();
     let mut copy = redisbloom::Cuckoo::from_header(&cuckoo.header(), ANY).unwrap().unwrap();
-    assert_eq!([copy.put_chunk(1, &[]), copy.put_chunk(next, chunk)], [Ok(false), Ok(true)]);
-    assert_eq!(copy.put_chunk(next, chunk), Ok(false));
+    assert_eq!([0, 1].map(|_| copy.put_chunk(next, chunk)), [Ok(true), Ok(false)]);
 }
 
 #[test]

@@ -524,7 +524,13 @@ impl Cuckoo {
     }
 
     /// Writes the chunk that ends at a position. Returns whether the slots changed.
+    ///
+    /// # Errors
+    /// If it is empty, as in RedisBloom, or is not within a layer.
     pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<bool, FilterError> {
+        if data.is_empty() {
+            return FilterError::malformed("a chunk without bytes");
+        }
         let arrays = self.layers.iter_mut().map(|layer| &mut *layer.slots);
         let slots = byte_arrays::chunk_mut(arrays, position, data.len())?;
         let changed = slots != data;

@@ -192,6 +192,10 @@ impl Command for Insert {
                 nonscaling = true;
                 continue;
             }
+            // Options with a value; RedisBloom compares the number of arguments first.
+            if at == call.len() && NUMBERS.contains(&&*option) {
+                return Err(ReplyError::WrongArity);
+            }
             if option == b"CAPACITY" {
                 capacity = Some(integer(value).ok_or(ReplyError::Static("Bad capacity"))?);
             } else if option == b"ERROR" {
@@ -245,6 +249,9 @@ impl Command for Insert {
         insert(call, items, Some(new), ReplyShape::Array)
     }
 }
+
+/// The options of RedisBloom that have a number.
+const NUMBERS: [&[u8]; 3] = [b"CAPACITY", b"ERROR", b"EXPANSION"];
 
 /// Folds a seed of 32 bytes, as in valkey-bloom, to a key of 16 bytes.
 fn fold_seed(seed: &[u8]) -> Option<[u8; 16]> {
