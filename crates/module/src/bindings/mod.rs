@@ -21,6 +21,7 @@ mod key;
 pub(crate) mod metrics;
 mod register;
 mod register_config;
+mod sketch_types;
 
 use std::ffi::c_int;
 

@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
 
 use super::command_spec::{Arg, ArgKind, CommandSpec};
-use super::{Call, Command, ReplayLoss, ReplyError, config, data_types, info, register_config};
+use super::{
+    Call, Command, ReplayLoss, ReplyError, config, data_types, info, register_config, sketch_types,
+};
 use crate::server::abi::{self, Context, Text};
 use crate::server::{api, c_string, warn};
 
@@ -81,6 +83,7 @@ pub(super) fn register_all(
         (api().set_module_options)(context, options | more);
     }
     data_types::register(context)?;
+    sketch_types::register(context);
     for category in [c"bloom", c"cuckoo", c"petal"] {
         if let Some(add) = api().add_acl_category {
             // SAFETY: as above. The call fails if the server has this category, which is fine.

@@ -147,6 +147,7 @@ functions! {
         log: c"RedisModule_Log" = fn(*mut Context, *const c_char, *const c_char; ...),
         log_io_error: c"RedisModule_LogIOError" = fn(*mut Io, *const c_char, *const c_char; ...),
         io_failed: c"RedisModule_IsIOError" = fn(*mut Io) -> c_int,
+        io_key: c"RedisModule_GetKeyNameFromIO" = fn(*mut Io) -> *const Text,
         save_unsigned: c"RedisModule_SaveUnsigned" = fn(*mut Io, u64),
         load_unsigned: c"RedisModule_LoadUnsigned" = fn(*mut Io) -> u64,
         save_double: c"RedisModule_SaveDouble" = fn(*mut Io, c_double),

@@ -5,12 +5,13 @@ use std::process::Command;
 use crate::server::program;
 
 /// The groups: files, replication, events, filters that move between servers, and what older servers do not have.
-const GROUPS: [&str; 7] = [
+const GROUPS: [&str; 8] = [
     "rdb::",
     "replication::",
     "events::",
     "import_export::",
     "copy_and_restore::",
+    "sketches::",
     "cluster::no_item_is_lost_while_slots_move_atomically",
     "server_features::settings_of_redis_8_need_no_prefix",
 ];
