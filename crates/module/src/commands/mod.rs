@@ -189,6 +189,7 @@ impl FilterError {
                 "ERR 64-bit hashes cannot keep this error rate for this capacity: choose a \
                  higher rate or a smaller capacity",
             ),
+            Self::FprTooSmall => ReplyError::Static("ERR could not create filter"),
             Self::ExpansionTooLarge => {
                 ReplyError::Message(format!("ERR EXPANSION is at most {MAX_EXPANSION}"))
             }

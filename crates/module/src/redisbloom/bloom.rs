@@ -65,7 +65,7 @@ impl Bloom {
     ) -> Result<Self, FilterError> {
         let first_fpr = if growth.is_some() { fpr * TIGHTENING } else { fpr };
         if !(first_fpr > 0.0 && first_fpr < 1.0) || capacity == 0 {
-            return FilterError::malformed("invalid false-positive rate or capacity");
+            return Err(FilterError::FprTooSmall);
         }
         let options = NO_ROUND | FORCE64 | if growth.is_some() { 0 } else { NO_SCALING };
         let growth = growth.unwrap_or(DEFAULT_GROWTH);

@@ -90,6 +90,31 @@ fn chunks_without_bytes_are_rejected_as_in_redisbloom() {
     assert_eq!(load("CF", "c", "2").error(), "Couldn't load chunk!");
 }
 
+/// The first layer of a filter that grows has half the rate.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn half_of_the_smallest_rate_is_rejected_as_in_redisbloom() {
+    let server = Server::redisbloom_layout();
+    for line in ["BF.RESERVE a 5e-324 100", "BF.INSERT a ERROR 5e-324 ITEMS x"] {
+        assert_eq!(server.call(line).error(), "ERR could not create filter", "{line}");
+    }
+    server.call("BF.RESERVE a 5e-324 100 NONSCALING").ok();
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn unknown_option_is_named() {
+    let server = Server::new();
+    for (line, expected) in [
+        ("PETAL.RESERVE a 0.01 100 FOO", "ERR unknown option FOO"),
+        ("PETAL.RESERVE a 0.01 100 TYPE counting SEEED 00", "ERR unknown option SEEED"),
+        ("PETAL.SEENCREATE a 0.01 100 x\"y ITEMS b", "ERR unknown option x\\\"y"),
+        ("PETAL.EXPORT a 0 FOO 1", "ERR the only option is COUNT"),
+    ] {
+        assert_eq!(server.call(line).error(), expected, "{line}");
+    }
+}
+
 #[test]
 #[ignore = "cargo x test --foreign"]
 fn expansion_above_the_maximum_is_an_error_that_names_the_option() {

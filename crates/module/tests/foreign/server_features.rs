@@ -67,6 +67,10 @@ fn info_has_a_petal_section() {
     let section = server.call("INFO petal").text();
     assert!(section.contains("petal_filters:12"), "{section}");
     assert!(section.contains("petal_memory_bytes:"), "{section}");
+    // Tables of rates remain.
+    server.call("FLUSHALL").ok();
+    let left = server.info("petal_memory_bytes").parse::<u64>().unwrap();
+    assert!(server.info("petal_filters") == "0" && left < 64 << 10, "{left} bytes");
 }
 
 #[test]
