@@ -4,6 +4,8 @@
 //! fields and an end mark, the version of the format, and a checksum. Source: Redis' documentation of
 //! RDB files, and payloads of the running server.
 
+#![expect(clippy::big_endian_bytes, reason = "the server writes lengths so")]
+
 use crate::server::FieldWriter;
 
 /// The type of a value of a module.
