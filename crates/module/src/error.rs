@@ -24,6 +24,8 @@ pub(crate) enum FilterError {
     LayerTooLarge,
     /// 64-bit hashes cannot keep the false-positive rate for this capacity.
     FprUnattainable,
+    /// Half the false-positive rate is 0: too small for RedisBloom's layout.
+    FprTooSmall,
     /// The growth factor is above the maximum of petal's layout.
     ExpansionTooLarge,
     /// The allocation failed.
@@ -89,7 +91,8 @@ impl fmt::Display for FilterError {
             Self::FprUnattainable => {
                 "64-bit hashes cannot keep this false-positive rate at this capacity"
             }
-            Self::ExpansionTooLarge => "the expansion is above 32768",
+            Self::FprTooSmall => "the false-positive rate is too small",
+            Self::ExpansionTooLarge => "the expansion is above the maximum",
             Self::OutOfMemory => "out of memory",
             Self::Unsupported => "the filter's type does not support this",
             Self::BadOffset => "the offset is in no layer",

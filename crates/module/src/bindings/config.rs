@@ -1,4 +1,5 @@
 //! Settings: `petal.NAME` in `redis.conf`, `CONFIG SET petal.NAME`, or arguments of `loadmodule`.
+//! Redis 8 also has those of RedisBloom as `NAME`, as RedisBloom has there.
 //!
 //! The values are atomics that the server's configuration callbacks write. Commands take a
 //! [`Settings`], a copy of all values.
@@ -8,6 +9,8 @@
 use std::ffi::CStr;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use crate::filters::MAX_EXPANSION;
 
 /// Layout of new `BF.*` and `CF.*` filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +28,15 @@ pub(crate) struct IntSetting {
     pub(crate) range: RangeInclusive<i64>,
     /// Whether the value is a number of bytes, which can be written as `64mb`.
     pub(crate) is_bytes: bool,
+    /// Whether RedisBloom has this setting.
+    pub(crate) in_redisbloom: bool,
     pub(crate) value: AtomicI64,
 }
 
 impl IntSetting {
     const fn new(name: &'static CStr, default: i64, range: RangeInclusive<i64>) -> Self {
-        Self { name, default, range, is_bytes: false, value: AtomicI64::new(default) }
+        let value = AtomicI64::new(default);
+        Self { name, default, range, is_bytes: false, in_redisbloom: true, value }
     }
 
     fn get(&self) -> u64 {
@@ -42,12 +48,18 @@ impl IntSetting {
 pub(crate) struct FprSetting {
     pub(crate) name: &'static CStr,
     pub(crate) default: &'static CStr,
+    /// Whether RedisBloom has this setting.
+    pub(crate) in_redisbloom: bool,
     bits: AtomicU64,
 }
 
+/// The default of both rates.
+const DEFAULT_FPR: (&CStr, f64) = (c"0.01", 0.01);
+
 impl FprSetting {
-    const fn new(name: &'static CStr, default: &'static CStr, fpr: f64) -> Self {
-        Self { name, default, bits: AtomicU64::new(fpr.to_bits()) }
+    const fn new(name: &'static CStr, in_redisbloom: bool) -> Self {
+        let (default, bits) = (DEFAULT_FPR.0, AtomicU64::new(DEFAULT_FPR.1.to_bits()));
+        Self { name, default, in_redisbloom, bits }
     }
 
     fn get(&self) -> f64 {
@@ -85,19 +97,24 @@ pub(crate) struct EnumSetting {
 /// The maximum initial capacity, as in RedisBloom.
 const MAX_CAPACITY: i64 = 1 << 30;
 
-static BF_ERROR_RATE: FprSetting = FprSetting::new(c"bf-error-rate", c"0.01", 0.01);
-static CF_ERROR_RATE: FprSetting = FprSetting::new(c"cf-error-rate", c"0.01", 0.01);
+static BF_ERROR_RATE: FprSetting = FprSetting::new(c"bf-error-rate", true);
+static CF_ERROR_RATE: FprSetting = FprSetting::new(c"cf-error-rate", false);
 pub(super) static FPRS: [&FprSetting; 2] = [&BF_ERROR_RATE, &CF_ERROR_RATE];
 
 static BF_INITIAL_SIZE: IntSetting = IntSetting::new(c"bf-initial-size", 100, 1..=MAX_CAPACITY);
-static BF_EXPANSION: IntSetting = IntSetting::new(c"bf-expansion-factor", 2, 0..=32768);
+static BF_EXPANSION: IntSetting =
+    IntSetting::new(c"bf-expansion-factor", 2, 0..=MAX_EXPANSION as i64);
 static CF_INITIAL_SIZE: IntSetting = IntSetting::new(c"cf-initial-size", 1024, 2..=MAX_CAPACITY);
 static CF_BUCKET_SIZE: IntSetting = IntSetting::new(c"cf-bucket-size", 2, 1..=255);
 static CF_MAX_ITERATIONS: IntSetting = IntSetting::new(c"cf-max-iterations", 20, 1..=65535);
-static CF_EXPANSION: IntSetting = IntSetting::new(c"cf-expansion-factor", 1, 0..=32768);
+static CF_EXPANSION: IntSetting =
+    IntSetting::new(c"cf-expansion-factor", 1, 0..=MAX_EXPANSION as i64);
 static CF_MAX_EXPANSIONS: IntSetting = IntSetting::new(c"cf-max-expansions", 32, 1..=65536);
-static MEMORY_LIMIT: IntSetting =
-    IntSetting { is_bytes: true, ..IntSetting::new(c"memory-limit", 1 << 32, 0..=i64::MAX) };
+static MEMORY_LIMIT: IntSetting = IntSetting {
+    is_bytes: true,
+    in_redisbloom: false,
+    ..IntSetting::new(c"memory-limit", 1 << 32, 0..=i64::MAX)
+};
 pub(super) static INTS: [&IntSetting; 8] = [
     &BF_INITIAL_SIZE,
     &BF_EXPANSION,

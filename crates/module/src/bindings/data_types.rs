@@ -15,10 +15,11 @@ use petal::embed::Relocator;
 
 use super::config::Settings;
 use super::metrics;
+use crate::error::FilterError;
 use crate::filters::{StoredFilter, StoredType};
-use crate::persistence;
+use crate::persistence::{self, DigestWriter};
 use crate::server::abi::{self, Context, Defrag, Digest, Io, Text, Type, TypeMethods};
-use crate::server::{self, FieldReader, FieldWriter, api, warn};
+use crate::server::{self, FieldReader, FieldWriter, api, bytes_of, warn};
 
 /// The types: name of nine characters, version of the encoding.
 const DATA_TYPES: [(StoredType, &CStr, c_int); 3] = [
@@ -106,7 +107,7 @@ pub(super) fn counted(stored: StoredFilter) -> Box<StoredFilter> {
 }
 
 /// Runs a callback; returns `fallback` if it panics.
-fn catch_panic<T>(fallback: T, run: impl FnOnce() -> T) -> T {
+pub(super) fn catch_panic<T>(fallback: T, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         warn(null_mut(), "a panic was caught; this is a bug");
         fallback
@@ -153,13 +154,23 @@ unsafe extern "C" fn copy(_: *mut Text, _: *mut Text, value: *const c_void) -> *
 unsafe extern "C" fn digest(into: *mut Digest, value: *mut c_void) {
     catch_panic((), || {
         // SAFETY: a value of ours.
-        persistence::digest(unsafe { stored_filter(value) }, |bytes| {
-            // SAFETY: the digest lives; the slice has that length.
-            unsafe { (api().digest_bytes)(into, bytes.as_ptr().cast(), bytes.len()) };
-        });
-        // SAFETY: as above.
-        unsafe { (api().digest_end)(into) };
+        let stored = unsafe { stored_filter(value) };
+        add_to_digest(into, |out| persistence::save(stored, out));
     });
+}
+
+/// Adds fields to a digest.
+pub(super) fn add_to_digest(
+    into: *mut Digest,
+    save: impl FnOnce(&mut DigestWriter<&dyn Fn(&[u8])>),
+) {
+    let add = |bytes: &[u8]| {
+        // SAFETY: the digest lives; the slice has that length.
+        unsafe { (api().digest_bytes)(into, bytes.as_ptr().cast(), bytes.len()) };
+    };
+    save(&mut DigestWriter(&add));
+    // SAFETY: as above.
+    unsafe { (api().digest_end)(into) };
 }
 
 /// Moves the filter and its small blocks for the server's active defragmentation.
@@ -190,7 +201,7 @@ unsafe extern "C" fn defrag(context: *mut Defrag, _: *mut Text, value: *mut *mut
 // ---- RDB and append-only files ------------------------------------------------------------------
 
 /// Writes fields to an RDB file.
-struct RdbWriter(*mut Io);
+pub(super) struct RdbWriter(pub(super) *mut Io);
 
 impl FieldWriter for RdbWriter {
     fn unsigned(&mut self, number: u64) {
@@ -210,7 +221,7 @@ impl FieldWriter for RdbWriter {
 }
 
 /// Reads fields from an RDB file.
-struct RdbReader(*mut Io);
+pub(super) struct RdbReader(pub(super) *mut Io);
 
 impl RdbReader {
     /// Returns the value that was read; `None` after a read error.
@@ -252,7 +263,7 @@ impl FieldReader for RdbReader {
 
 /// Returns the memory limit of a value. Values from a file or a master have no limit: they were
 /// accepted before. Values from `RESTORE` have one.
-fn memory_limit() -> u64 {
+pub(super) fn memory_limit() -> u64 {
     const ACCEPTED: c_int = abi::FLAG_LOADING | abi::FLAG_ASYNC_LOADING | abi::FLAG_REPLICA;
     // SAFETY: the context may be null; the flags are then those of the server.
     let flags = unsafe { (api().context_flags)(null_mut()) };
@@ -263,18 +274,23 @@ fn load(io: *mut Io, stored: StoredType, version: c_int) -> *mut c_void {
     catch_panic(null_mut(), || {
         match persistence::load(stored, version, memory_limit(), &mut RdbReader(io)) {
             Ok(stored) => Box::into_raw(counted(stored)).cast(),
-            Err(error) => {
-                metrics::rejected(&error);
-                let line = server::c_string(&error.to_string());
-                // SAFETY: the format takes one string.
-                unsafe {
-                    let level = c"warning".as_ptr();
-                    (api().log_io_error)(io, level, c"petal: %s".as_ptr(), line.as_ptr());
-                }
-                null_mut()
-            }
+            Err(error) => log_rejected(io, &error),
         }
     })
+}
+
+/// Logs why a value cannot be loaded, with its key. Returns null.
+pub(super) fn log_rejected(io: *mut Io, error: &FilterError) -> *mut c_void {
+    metrics::rejected(error);
+    // SAFETY: the stream lives, and the name as long; the format takes one string.
+    unsafe {
+        let name = (api().io_key)(io);
+        let key = if name.is_null() { &[] } else { bytes_of(name) };
+        let line = server::c_string(&format!("key {}: {error}", key.escape_ascii()));
+        let level = c"warning".as_ptr();
+        (api().log_io_error)(io, level, c"petal: %s".as_ptr(), line.as_ptr());
+    }
+    null_mut()
 }
 
 unsafe extern "C" fn load_petal(io: *mut Io, version: c_int) -> *mut c_void {

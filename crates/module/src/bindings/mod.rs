@@ -8,7 +8,8 @@
 //! - the server runs commands and callbacks on one thread, but frees values on another;
 //! - a `Context`, the arguments and the keys of a call live as long as the call;
 //! - a value of one of the module's data types is a `Box<StoredFilter>` that the module created,
-//!   and nothing else accesses it while a command holds its key open.
+//!   and nothing else accesses it while a command holds its key open; a value that no command uses
+//!   is a `Box<Sketch>`.
 
 #![allow(unsafe_code)]
 
@@ -21,6 +22,7 @@ mod key;
 pub(crate) mod metrics;
 mod register;
 mod register_config;
+mod sketch_types;
 
 use std::ffi::c_int;
 

@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
 
 use super::command_spec::{Arg, ArgKind, CommandSpec};
-use super::{Call, Command, ReplayLoss, ReplyError, config, data_types, info, register_config};
+use super::{
+    Call, Command, ReplayLoss, ReplyError, config, data_types, info, register_config, sketch_types,
+};
 use crate::server::abi::{self, Context, Text};
 use crate::server::{api, c_string, warn};
 
@@ -74,9 +76,14 @@ pub(super) fn register_all(
         (api().set_module_attribs)(context, name.as_ptr(), version, abi::API_VERSION);
         let options =
             abi::HANDLE_IO_ERRORS | abi::HANDLE_REPL_ASYNC_LOAD | abi::NO_IMPLICIT_SIGNAL_MODIFIED;
-        (api().set_module_options)(context, options);
+        // The source sends the commands of an append-only file, then those that it replicates, and
+        // the module keeps nothing about keys outside of their values.
+        let supported = api().valkey_options.map_or(0, |all| all());
+        let more = supported & abi::HANDLE_ATOMIC_SLOT_MIGRATION;
+        (api().set_module_options)(context, options | more);
     }
     data_types::register(context)?;
+    sketch_types::register(context);
     for category in [c"bloom", c"cuckoo", c"petal"] {
         if let Some(add) = api().add_acl_category {
             // SAFETY: as above. The call fails if the server has this category, which is fine.

@@ -1,12 +1,31 @@
 //! Registers the settings with the server, and the callbacks that read and write them.
 
-use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 use super::config::{self, EnumSetting, FprSetting, IntSetting};
 use crate::server::abi::{self, Context, Text};
 use crate::server::{api, bytes_of};
+
+/// The first version of Redis with [`abi::CONFIG_UNPREFIXED`]: 8.0.0, a byte for each number.
+const UNPREFIXED_SINCE: c_int = 8 << 16;
+
+/// Whether the settings get the values of the server's configuration file.
+static LOADING: AtomicBool = AtomicBool::new(false);
+
+/// Returns the flags under which a setting is registered: with the module's name before its own,
+/// and, if RedisBloom and the server have it so, without.
+fn name_flags(in_redisbloom: bool) -> impl Iterator<Item = c_uint> {
+    // Valkey has other version numbers and no such flag.
+    let is_redis = api().valkey_options.is_none();
+    let version = api().server_version.map_or(0, |version| {
+        // SAFETY: the function has no arguments.
+        unsafe { version() }
+    });
+    let unprefixed = in_redisbloom && is_redis && version >= UNPREFIXED_SINCE;
+    [0].into_iter().chain(unprefixed.then_some(abi::CONFIG_UNPREFIXED))
+}
 
 /// Registers all settings and loads the values of the server's configuration file.
 pub(super) fn register(context: *mut Context) -> Result<(), String> {
@@ -15,32 +34,37 @@ pub(super) fn register(context: *mut Context) -> Result<(), String> {
     // SAFETY: the context is that of the loading module; names and settings are static.
     unsafe {
         for setting in config::INTS {
-            let flags = if setting.is_bytes { abi::CONFIG_MEMORY } else { 0 };
+            let unit = if setting.is_bytes { abi::CONFIG_MEMORY } else { 0 };
             let (min, max) = (*setting.range.start(), *setting.range.end());
             let data = (&raw const *setting).cast_mut().cast();
-            if (api().register_number)(
-                context,
-                setting.name.as_ptr(),
-                setting.default,
-                flags,
-                min,
-                max,
-                get_int,
-                set_int,
-                None,
-                data,
-            ) != abi::OK
-            {
-                return Err(rejected(setting.name));
+            for flags in name_flags(setting.in_redisbloom) {
+                if (api().register_number)(
+                    context,
+                    setting.name.as_ptr(),
+                    setting.default,
+                    unit | flags,
+                    min,
+                    max,
+                    get_int,
+                    set_int,
+                    None,
+                    data,
+                ) != abi::OK
+                {
+                    return Err(rejected(setting.name));
+                }
             }
         }
         for setting in config::FPRS {
             let data = (&raw const *setting).cast_mut().cast();
             let (name, default) = (setting.name.as_ptr(), setting.default.as_ptr());
-            if (api().register_text)(context, name, default, 0, get_fpr, set_fpr, None, data)
-                != abi::OK
-            {
-                return Err(rejected(setting.name));
+            for flags in name_flags(setting.in_redisbloom) {
+                if (api().register_text)(
+                    context, name, default, flags, get_fpr, set_fpr, None, data,
+                ) != abi::OK
+                {
+                    return Err(rejected(setting.name));
+                }
             }
         }
         let setting = &config::LAYOUT;
@@ -62,11 +86,20 @@ pub(super) fn register(context: *mut Context) -> Result<(), String> {
         {
             return Err(rejected(setting.name));
         }
-        if (api().load_configs)(context) != abi::OK {
+        LOADING.store(true, Relaxed);
+        let loaded = (api().load_configs)(context);
+        LOADING.store(false, Relaxed);
+        if loaded != abi::OK {
             return Err("the server rejects the settings".to_owned());
         }
     }
     Ok(())
+}
+
+/// Returns whether the server sets the default because the file does not have this name of the
+/// setting. It may have the other one, and the settings have their defaults already.
+fn is_missing(is_default: bool) -> bool {
+    is_default && LOADING.load(Relaxed)
 }
 
 unsafe extern "C" fn get_int(_: *const c_char, setting: *mut c_void) -> c_longlong {
@@ -81,7 +114,10 @@ unsafe extern "C" fn set_int(
     _: *mut *mut Text,
 ) -> c_int {
     // SAFETY: as above. The server has checked the range.
-    unsafe { (*setting.cast::<IntSetting>()).value.store(value, Relaxed) };
+    let setting = unsafe { &*setting.cast::<IntSetting>() };
+    if !is_missing(value == setting.default) {
+        setting.value.store(value, Relaxed);
+    }
     abi::OK
 }
 
@@ -126,7 +162,11 @@ unsafe extern "C" fn set_fpr(
 ) -> c_int {
     // SAFETY: as above; the value lives during the call, and the server frees the error.
     unsafe {
-        match (*setting.cast::<FprSetting>()).set(bytes_of(value)) {
+        let (setting, value) = (&*setting.cast::<FprSetting>(), bytes_of(value));
+        if is_missing(value == setting.default.to_bytes()) {
+            return abi::OK;
+        }
+        match setting.set(value) {
             Ok(()) => abi::OK,
             Err(message) => {
                 *error = (api().create_text)(null_mut(), message.as_ptr().cast(), message.len());

@@ -14,7 +14,7 @@ use crate::bindings::{
     Call, CommandEntry, KeyContent, ReplicatedArg, ReplyError, WriteKey, metrics,
 };
 use crate::error::FilterError;
-use crate::filters::{Clock, FilterSpec, StoredFilter, StoredType};
+use crate::filters::{Clock, FilterSpec, MAX_EXPANSION, StoredFilter, StoredType};
 
 /// All commands.
 pub(crate) const ALL: &[CommandEntry] = &[
@@ -101,6 +101,8 @@ struct InsertedItems {
     /// Argument indices of the items.
     items: Range<usize>,
     any_new: bool,
+    /// Whether the filter changed: also if a counter or the age of a present item did.
+    changed: bool,
     /// Whether the command can be replicated verbatim: it has these items and no options.
     verbatim: bool,
     /// The new time of the window, if its clock changed.
@@ -109,8 +111,8 @@ struct InsertedItems {
 
 /// Replicates inserted items and notifies keyspace events, if the filter changed.
 fn replicate_inserts(call: &Call<'_>, stored: &StoredFilter, inserted: InsertedItems) {
-    let InsertedItems { items, any_new, verbatim, time } = inserted;
-    if items.is_empty() || !(any_new || time.is_some() || stored.changes_on_repeat()) {
+    let InsertedItems { items, any_new, changed, verbatim, time } = inserted;
+    if items.is_empty() || !(changed || time.is_some()) {
         return;
     }
     let key = [ReplicatedArg::FromCall(1)].into_iter();
@@ -187,7 +189,10 @@ impl FilterError {
                 "ERR 64-bit hashes cannot keep this error rate for this capacity: choose a \
                  higher rate or a smaller capacity",
             ),
-            Self::ExpansionTooLarge => ReplyError::Static("ERR EXPANSION is at most 32768"),
+            Self::FprTooSmall => ReplyError::Static("ERR could not create filter"),
+            Self::ExpansionTooLarge => {
+                ReplyError::Message(format!("ERR EXPANSION is at most {MAX_EXPANSION}"))
+            }
             Self::Unsupported => ReplyError::WrongType,
             Self::Malformed(_) => ReplyError::Static("ERR received bad data"),
             Self::BadOffset => ReplyError::Static("ERR invalid offset - no link found"),

@@ -107,9 +107,10 @@ fn push(
         return Err(ReplyError::Static("ERR a chunk has at least one byte"));
     }
     let limit = memory_limit(call, Settings::current().memory_limit);
+    let mut started = (offset == 0).then(|| new_import(limit));
     let mut key = call.open_write(1);
     let exists = ReplyError::KeyExists("ERR item exists: load under another name, then RENAME");
-    match key.filter().any_filter()? {
+    let received = match key.filter_mut().any_filter()? {
         // A log that starts the import again replaces a damaged filter; a client must delete it.
         Some(stored) if stored.damage().is_some() && (offset > 0 || !call.is_replay()) => {
             return Err(not_usable(stored));
@@ -121,66 +122,82 @@ fn push(
                  with 0"
             )));
         }
-        Some(StoredFilter::Partial(_)) => {}
+        Some(StoredFilter::Partial(import)) => match &mut started {
+            Some(started) => receive(started, data, limit),
+            None if import.is_file() != new_import(0).is_file() => {
+                return Err(ReplyError::Static(
+                    "ERR another command started this import: continue with that, or delete the key",
+                ));
+            }
+            None => receive(import, data, limit),
+        },
         Some(_) => return Err(exists),
-        None if offset > 0 => {
-            return Err(ReplyError::Static("ERR no import in progress: start with offset 0"));
+        None => match &mut started {
+            // If the first chunk is invalid, the key stays missing.
+            Some(started) => receive(started, data, limit),
+            None => {
+                return Err(ReplyError::Static("ERR no import in progress: start with offset 0"));
+            }
+        },
+    };
+    let Received { filter, bytes, total } = match received {
+        Ok(received) => received,
+        Err(error) => {
+            if key.filter().any_filter()?.is_some() {
+                // The import cannot be continued, here or on a replica.
+                key.delete();
+                call.replicate(c"DEL", &[ReplicatedArg::FromCall(1)]);
+                call.notify(c"del", 1);
+            }
+            return Err(error);
         }
-        None => {}
-    }
-    if offset == 0 {
-        let import = StoredFilter::Partial(Box::new(new_import(limit)));
+    };
+    let complete = filter.is_some();
+    let started = started.map(|import| StoredFilter::Partial(Box::new(import)));
+    if let Some(value) = filter.or(started) {
         match key.filter_mut().any_filter()? {
             // In place, because setting a key removes its time to live.
-            Some(stored) => *stored = import,
-            None => key.set(import)?,
+            Some(stored) => *stored = value,
+            None => key.set(value)?,
         }
-    }
-    let Some(StoredFilter::Partial(import)) = key.filter_mut().any_filter()? else {
-        return Err(exists);
-    };
-    if import.is_file() != new_import(0).is_file() {
-        return Err(ReplyError::Static(
-            "ERR another command started this import: continue with that, or delete the key",
-        ));
-    }
-    let (pushed, is_file) = (import.push(data), import.is_file());
-    let (received, total) = (import.received_bytes(), import.total_bytes());
-    // An import that was started before a restart has no limit, so it is checked here as well, with
-    // an allowance for headers.
-    let max_memory = limit.saturating_add(DATA_OFFSET);
-    let done = match pushed.and_then(|content| content.map(StoredFilter::from_content).transpose())
-    {
-        Ok(None) if import.memory_usage() > max_memory => {
-            Err(FilterError::OverLimit { bytes: import.memory_usage(), limit }.into())
-        }
-        Ok(Some(stored)) if stored.memory_usage() > max_memory => {
-            Err(FilterError::OverLimit { bytes: stored.memory_usage(), limit }.into())
-        }
-        Ok(None) => Ok((received, total)),
-        Ok(Some(stored)) if is_file && stored.is_time_window() => Err(TIME_WINDOW),
-        Ok(Some(stored)) => {
-            // In place, as above.
-            if let Some(import) = key.filter_mut().any_filter()? {
-                *import = stored;
-            }
-            call.notify(c"petal.import", 1);
-            Ok((received, received))
-        }
-        Err(error @ (FilterError::OverLimit { .. } | FilterError::OutOfMemory)) => {
-            Err(error.into())
-        }
-        Err(error) => Err(ReplyError::Message(format!("ERR received bad data: {error}"))),
-    };
-    if done.is_err() {
-        // The import cannot be continued, here or on a replica.
-        key.delete();
-        call.replicate(c"DEL", &[ReplicatedArg::FromCall(1)]);
-        call.notify(c"del", 1);
-        return done;
     }
     call.replicate_verbatim();
-    done
+    if complete {
+        call.notify(c"petal.import", 1);
+    }
+    Ok((bytes, total))
+}
+
+/// The state of an import after a chunk.
+struct Received {
+    /// The filter, if it is complete.
+    filter: Option<StoredFilter>,
+    bytes: u64,
+    /// 0 if it is unknown.
+    total: u64,
+}
+
+/// Adds a chunk to an import.
+fn receive(import: &mut PartialImport, data: &[u8], limit: u64) -> Result<Received, ReplyError> {
+    let (pushed, is_file) = (import.push(data), import.is_file());
+    let (bytes, total) = (import.received_bytes(), import.total_bytes());
+    let filter = pushed
+        .and_then(|content| content.map(StoredFilter::from_content).transpose())
+        .map_err(|error| match error {
+            FilterError::OverLimit { .. } | FilterError::OutOfMemory => error.into(),
+            error => ReplyError::Message(format!("ERR received bad data: {error}")),
+        })?;
+    // An import that was started before a restart has no limit, so it is checked here as well, with
+    // an allowance for headers.
+    let memory = filter.as_ref().map_or(import.memory_usage(), StoredFilter::memory_usage);
+    if memory > limit.saturating_add(DATA_OFFSET) {
+        return Err(FilterError::OverLimit { bytes: memory, limit }.into());
+    }
+    if is_file && filter.as_ref().is_some_and(StoredFilter::is_time_window) {
+        return Err(TIME_WINDOW);
+    }
+    let total = if filter.is_some() { bytes } else { total };
+    Ok(Received { filter, bytes, total })
 }
 
 pub(super) struct Export;
@@ -209,6 +226,7 @@ impl Command for Export {
                     ReplyError::Static("ERR COUNT is a number of bytes from 1 to 67108864");
                 count.filter(|count| (1..=64 << 20).contains(count)).ok_or(invalid)?
             }
+            5 => return Err(ReplyError::Static("ERR the only option is COUNT")),
             _ => return Err(ReplyError::WrongArity),
         };
         let offset = offset(call.arg(2))?;

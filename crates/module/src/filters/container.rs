@@ -271,29 +271,45 @@ impl PartialImport {
         }))
     }
 
-    /// Returns all received bytes in pieces. Pushed to a new import, they give the same state.
-    pub(crate) fn received_pieces(&self) -> Vec<Cow<'_, [u8]>> {
+    /// Returns a copy. `None` if the allocation fails.
+    pub(crate) fn copy(&self) -> Option<Self> {
+        let mut copy = match &self.state {
+            ImportState::Damaged(reason) => return Some(Self::damaged(reason)),
+            ImportState::File(_) => Self::file(self.memory_limit),
+            ImportState::Container { .. } => Self::container(self.memory_limit),
+        };
+        let mut copied = Ok(());
+        self.received_chunks(usize::MAX, |bytes| {
+            copied =
+                std::mem::replace(&mut copied, Ok(())).and_then(|()| copy.push(bytes).map(drop));
+        });
+        copied.ok().map(|()| copy)
+    }
+
+    /// Passes all received bytes to a function, in chunks of at most `max_len`. Pushed to a new
+    /// import, they give the same state.
+    pub(crate) fn received_chunks(&self, max_len: usize, mut take: impl FnMut(&[u8])) {
+        let mut pass = |bytes: &[u8]| bytes.chunks(max_len).for_each(&mut take);
         match &self.state {
             ImportState::Damaged(reason) => {
                 let params = SerializedParams::default();
                 let prefix = Container::new(DAMAGED, params, Vec::new()).prefix;
-                vec![Cow::Owned([&prefix, reason.as_bytes()].concat())]
+                pass(&[&prefix, reason.as_bytes()].concat());
             }
-            ImportState::File(decoder) => decoder.received(),
+            ImportState::File(decoder) => decoder.received().iter().for_each(|piece| pass(piece)),
             ImportState::Container { prefix, filters, next } => {
-                let mut pieces = vec![Cow::Borrowed(&prefix[..])];
+                pass(prefix);
                 for filter in filters {
                     let view = filter.serialized();
-                    pieces.push(Cow::Owned(view.header_with_sum(0).to_vec()));
+                    pass(&view.header_with_sum(0));
                     let mut offset = 0;
                     while offset < view.data_len() {
-                        let piece = view.read(offset, usize::MAX).to_vec();
+                        let piece = view.read(offset, usize::MAX);
                         offset += piece.len() as u64;
-                        pieces.push(Cow::Owned(piece));
+                        pass(piece);
                     }
                 }
-                pieces.extend(next.iter().flat_map(StreamDecoder::received));
-                pieces
+                next.iter().flat_map(StreamDecoder::received).for_each(|piece| pass(&piece));
             }
         }
     }

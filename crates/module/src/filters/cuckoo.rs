@@ -73,8 +73,8 @@ pub(crate) trait CuckooOps {
     /// Removes one copy of a key. Returns whether it was present.
     fn remove(&mut self, hash: u64) -> bool;
 
-    /// Moves keys to older layers and frees empty ones.
-    fn compact(&mut self);
+    /// Moves keys to older layers and frees empty ones. Returns whether the filter changed.
+    fn compact(&mut self) -> bool;
 
     /// Returns the fields of `CF.INFO`.
     fn info(&self) -> CuckooInfo;
@@ -159,8 +159,8 @@ impl CuckooOps for QuotientChain {
         self.remove(hash)
     }
 
-    fn compact(&mut self) {
-        self.compact();
+    fn compact(&mut self) -> bool {
+        self.compact()
     }
 
     fn info(&self) -> CuckooInfo {
@@ -223,8 +223,8 @@ impl CuckooOps for Cuckoo {
         self.delete(hash)
     }
 
-    fn compact(&mut self) {
-        self.compact(true);
+    fn compact(&mut self) -> bool {
+        self.compact(true)
     }
 
     fn info(&self) -> CuckooInfo {

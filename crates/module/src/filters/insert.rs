@@ -1,16 +1,44 @@
 //! Inserts keys within a memory limit.
 
-use petal::{AnyFilter, BatchResults, Membership as _};
+use petal::{AnyFilter, BatchResults, Membership as _, WindowedBloomFilter};
 
+use super::set_ops::is_saturated;
 use super::{StoredFilter, hashes};
 use crate::error::FilterError;
 use crate::redisbloom;
+
+/// The effect of inserting a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Insertion {
+    /// The key was new.
+    New,
+    /// The key was present; it has another copy or count, or is younger now.
+    Renewed,
+    /// The key was present, and the filter is unchanged.
+    Unchanged,
+}
+
+impl Insertion {
+    pub(crate) fn is_new(self) -> bool {
+        self == Self::New
+    }
+
+    fn of(new: bool, changed: bool) -> Self {
+        match (new, changed) {
+            (true, _) => Self::New,
+            (false, true) => Self::Renewed,
+            (false, false) => Self::Unchanged,
+        }
+    }
+}
 
 /// The result of inserting several keys.
 #[derive(Debug, Default)]
 pub(crate) struct InsertOutcome {
     /// For each inserted key, whether it was new.
     pub(crate) new: BatchResults,
+    /// Whether the filter changed.
+    pub(crate) changed: bool,
     /// Number of inserted keys: all, or those before the error.
     pub(crate) inserted: usize,
     /// Why the next key was rejected.
@@ -33,42 +61,36 @@ impl StoredFilter {
         }
     }
 
-    /// Returns whether inserting a present key again changes the filter: a counter or a window.
-    pub(crate) fn changes_on_repeat(&self) -> bool {
-        match self {
-            Self::Window(_) | Self::QuotientChain(_) | Self::RedisCuckoo(_) => true,
-            Self::Filter(filter) => matches!(
-                **filter,
-                AnyFilter::Counting(_)
-                    | AnyFilter::CountingClassic(_)
-                    | AnyFilter::Quotient(_)
-                    | AnyFilter::VectorQuotient(_)
-            ),
-            Self::Partial(_) | Self::RedisBloom(_) => false,
-        }
-    }
-
-    /// Inserts a key. Returns whether it was new.
+    /// Inserts a key.
     #[inline]
-    pub(crate) fn insert(&mut self, key: &[u8], memory_limit: u64) -> Result<bool, FilterError> {
+    pub(crate) fn insert(
+        &mut self,
+        key: &[u8],
+        memory_limit: u64,
+    ) -> Result<Insertion, FilterError> {
         match self {
             Self::Window(filter) => {
-                return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key)));
+                let before = generations(filter);
+                let new = filter.insert_mixed_hash(filter.hash_spec().hash(key));
+                return Ok(Insertion::of(new, generations(filter) != before));
             }
             Self::Filter(filter) => match &mut **filter {
                 AnyFilter::Scalable(filter) if filter.layer_capacity_left() > 0 => {
-                    return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key))?);
+                    let new = filter.insert_mixed_hash(filter.hash_spec().hash(key))?;
+                    return Ok(Insertion::of(new, new));
                 }
                 AnyFilter::Bloom(filter) if left(filter.capacity(), filter.inserted()) > 0 => {
-                    return Ok(filter.insert_mixed_hash(filter.hash_spec().hash(key)));
+                    let new = filter.insert_mixed_hash(filter.hash_spec().hash(key));
+                    return Ok(Insertion::of(new, new));
                 }
                 _ => {}
             },
             _ => {}
         }
-        let outcome = self.insert_all(std::iter::once(key), memory_limit);
+        let InsertOutcome { new, changed, error, .. } =
+            self.insert_all(std::iter::once(key), memory_limit);
         // After an error `new` is empty.
-        outcome.error.map_or_else(|| Ok(outcome.new.get(0)), Err)
+        error.map_or_else(|| Ok(Insertion::of(new.get(0), changed)), Err)
     }
 
     /// Inserts keys, up to the first that does not fit within the memory limit.
@@ -79,13 +101,25 @@ impl StoredFilter {
     ) -> InsertOutcome {
         match self {
             Self::Window(filter) => {
-                let hashes = hashes(filter.hash_spec(), keys);
+                let (hashes, before) = (hashes(filter.hash_spec(), keys), generations(filter));
                 let mut outcome =
                     InsertOutcome { inserted: hashes.len(), ..InsertOutcome::default() };
                 filter.insert_mixed_hashes(&hashes, &mut outcome.new);
+                outcome.changed = generations(filter) != before;
                 outcome
             }
-            Self::Filter(filter) => insert_into_petal(filter, keys, memory_limit),
+            Self::Filter(filter) => {
+                let hashes = hashes(filter.as_dyn().hash_spec(), keys);
+                let saturated = hashes.iter().all(|hash| is_saturated(filter, *hash));
+                let outcome = insert_into_petal(filter, &hashes, memory_limit);
+                let changed = match **filter {
+                    AnyFilter::Counting(_) | AnyFilter::CountingClassic(_) => !saturated,
+                    // A copy of a present key takes a slot.
+                    AnyFilter::Quotient(_) | AnyFilter::VectorQuotient(_) => outcome.inserted > 0,
+                    _ => outcome.new.count_ones() > 0,
+                };
+                InsertOutcome { changed, ..outcome }
+            }
             Self::RedisBloom(filter) => insert_into_redisbloom(filter, keys, memory_limit),
             Self::QuotientChain(_) | Self::Partial(_) | Self::RedisCuckoo(_) => {
                 InsertOutcome { error: Some(FilterError::Unsupported), ..InsertOutcome::default() }
@@ -101,7 +135,14 @@ fn insert_into_redisbloom<'k>(
     memory_limit: u64,
 ) -> InsertOutcome {
     let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
-    insert_one_by_one(hashes.len(), |at| filter.add(hashes[at], memory_limit))
+    let outcome = insert_one_by_one(hashes.len(), |at| filter.add(hashes[at], memory_limit));
+    InsertOutcome { changed: outcome.new.count_ones() > 0, ..outcome }
+}
+
+/// Returns what inserts change in a window: the newest generation and the number of keys. A key
+/// that the newest generation contains changes nothing.
+fn generations(filter: &WindowedBloomFilter) -> (u64, u64) {
+    (filter.now(), filter.inserted())
 }
 
 /// Inserts keys in order, up to the first error.
@@ -130,13 +171,8 @@ fn insert_one_by_one(
 }
 
 /// Inserts keys into a filter in petal's layout.
-fn insert_into_petal<'k>(
-    filter: &mut AnyFilter,
-    keys: impl Iterator<Item = &'k [u8]>,
-    memory_limit: u64,
-) -> InsertOutcome {
-    let spec = filter.as_dyn().hash_spec();
-    let (hashes, words) = (hashes(spec, keys), spec.words());
+fn insert_into_petal(filter: &mut AnyFilter, hashes: &[u64], memory_limit: u64) -> InsertOutcome {
+    let words = filter.as_dyn().hash_spec().words();
     let free = match filter {
         AnyFilter::Bloom(filter) => left(filter.capacity(), filter.inserted()),
         AnyFilter::Scalable(filter) => filter.layer_capacity_left(),
@@ -155,7 +191,7 @@ fn insert_into_petal<'k>(
     let before = filter.as_dyn().inserted();
     let mut outcome = InsertOutcome::default();
     let inserted = match filter.as_dyn_mut() {
-        Ok(filter) => filter.insert_mixed_hashes(&hashes, &mut outcome.new),
+        Ok(filter) => filter.insert_mixed_hashes(hashes, &mut outcome.new),
         Err(error) => Err(error),
     };
     match inserted {
@@ -259,6 +295,7 @@ mod tests {
                 let outcome = batched.insert_all(batch.iter().map(String::as_bytes), u64::MAX);
                 for (at, key) in batch.iter().take(outcome.inserted).enumerate() {
                     let new = single.insert(key.as_bytes(), u64::MAX);
+                    let new = new.map(Insertion::is_new);
                     assert_eq!(Ok(outcome.new.get(at)), new, "{kind:?} {seed}");
                 }
                 rest = &rest[outcome.inserted..];

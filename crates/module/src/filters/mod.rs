@@ -1,5 +1,7 @@
 //! The value of a key: a filter of any type, in petal's layout or in RedisBloom's.
 
+#[cfg(test)]
+mod change_tests;
 mod clear;
 mod container;
 mod cuckoo;
@@ -19,9 +21,10 @@ use petal::{
 pub(crate) use container::{Container, ContainerContent, MAGIC, PREFIX_BYTES, PartialImport};
 pub(crate) use cuckoo::{CuckooInfo, CuckooOps, GrowthLimits, MAX_COPIES};
 
+pub(crate) use insert::Insertion;
 pub(crate) use layers::LayerInfo;
 pub(crate) use quotient_chain::QuotientChain;
-pub(crate) use spec::{FilterKind, FilterSpec, Growth};
+pub(crate) use spec::{FilterKind, FilterSpec, Growth, MAX_EXPANSION};
 
 use crate::error::FilterError;
 use crate::redisbloom;
@@ -205,7 +208,7 @@ impl StoredFilter {
         }
     }
 
-    /// Returns a copy. `None` if the allocation fails, or for an incomplete import.
+    /// Returns a copy. `None` if the allocation fails.
     pub(crate) fn copy(&self) -> Option<Self> {
         match self {
             Self::Window(filter) => filter.try_clone().ok().map(Self::Window),
@@ -213,7 +216,7 @@ impl StoredFilter {
             Self::QuotientChain(chain) => {
                 chain.copy().ok().map(|copy| Self::QuotientChain(Box::new(copy)))
             }
-            Self::Partial(import) => import.damage().map(Self::damaged),
+            Self::Partial(import) => import.copy().map(|copy| Self::Partial(Box::new(copy))),
             Self::RedisBloom(filter) => filter.copy().ok().map(Self::from),
             Self::RedisCuckoo(filter) => filter.copy().ok().map(Self::from),
         }

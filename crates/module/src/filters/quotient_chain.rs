@@ -260,9 +260,11 @@ impl QuotientChain {
     #[inline]
     pub(crate) fn remove(&mut self, hash: u64) -> bool {
         let removed = self.layers.iter_mut().rev().any(|layer| layer.remove_mixed_hash(hash));
-        self.deletes = self.deletes.saturating_add(removed.into());
-        if self.layers.len() > 1 && self.layers.last().is_some_and(QuotientFilter::is_empty) {
-            self.free_empty_layers();
+        if removed {
+            self.deletes = self.deletes.saturating_add(1);
+            if self.layers.len() > 1 && self.layers.last().is_some_and(QuotientFilter::is_empty) {
+                self.free_empty_layers();
+            }
         }
         removed
     }
@@ -284,8 +286,16 @@ impl QuotientChain {
     }
 
     /// Moves the keys of the newest layers to older ones while all fit, and frees the empty layers.
-    pub(crate) fn compact(&mut self) {
+    /// Returns whether the chain changed.
+    pub(crate) fn compact(&mut self) -> bool {
+        let lens = |chain: &Self| chain.layers.iter().map(QuotientFilter::len).collect::<Vec<_>>();
+        let before = (self.deletes, lens(self));
         self.deletes = 0;
+        self.empty_newest_layers();
+        before != (0, lens(self))
+    }
+
+    fn empty_newest_layers(&mut self) {
         while let [older @ .., newest] = &mut self.layers[..]
             && !older.is_empty()
         {

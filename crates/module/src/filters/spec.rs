@@ -23,8 +23,8 @@ const DOUBLING: (u64, u64) = (2, u64::MAX);
 const LARGE_FPR_SHARE: (f64, u64) = (0.004, 4);
 const SMALL_FPR_SHARE: u64 = 64;
 
-/// Maximum growth factor of petal's layout.
-const MAX_EXPANSION: u64 = 32768;
+/// Maximum expansion: of the settings, of `CF.*`, and of petal's layout.
+pub(crate) const MAX_EXPANSION: u16 = 32768;
 
 /// Bits of a counter.
 const COUNTER_BITS: u64 = 4;
@@ -152,7 +152,7 @@ impl FilterSpec {
                 filter.clear_capacity();
                 AnyFilter::Bloom(filter)
             }
-            FilterKind::Bloom { growth: Some(growth) } if growth.factor > MAX_EXPANSION => {
+            FilterKind::Bloom { growth: Some(growth) } if growth.factor > MAX_EXPANSION.into() => {
                 return Err(FilterError::ExpansionTooLarge);
             }
             FilterKind::Bloom { growth: Some(growth) } => {

@@ -15,9 +15,7 @@ pub(crate) fn rewrite(stored: &StoredFilter, mut emit_at: impl FnMut(&CStr, u64,
     match stored {
         StoredFilter::Partial(import) => {
             let command = if import.is_file() { c"PETAL.IMPORT" } else { c"PETAL.LOADCHUNK" };
-            for piece in import.received_pieces() {
-                piece.chunks(CHUNK_BYTES).for_each(|chunk| emit(command, chunk));
-            }
+            import.received_chunks(CHUNK_BYTES, |chunk| emit(command, chunk));
         }
         StoredFilter::RedisBloom(filter) => {
             emit_chunks(&mut emit_at, c"BF.LOADCHUNK", &filter.header(), |at| filter.chunk(at));

@@ -7,7 +7,7 @@ use crate::redisbloom;
 use crate::server::{FieldReader, FieldWriter};
 
 /// Memory that a filter may use beyond its limit, for headers.
-const MEMORY_OVERHEAD: u64 = 4096;
+pub(crate) const MEMORY_OVERHEAD: u64 = 4096;
 
 // The first field of a value in petal's layout.
 const CONTAINER: u64 = 0;
@@ -23,9 +23,7 @@ pub(crate) fn save(stored: &StoredFilter, out: &mut impl FieldWriter) {
                 None if import.is_file() => PARTIAL_FILE,
                 None => PARTIAL_CONTAINER,
             });
-            for piece in import.received_pieces() {
-                piece.chunks(CHUNK_BYTES).for_each(|chunk| out.bytes(chunk));
-            }
+            import.received_chunks(CHUNK_BYTES, |chunk| out.bytes(chunk));
             out.bytes(&[]);
         }
         StoredFilter::RedisBloom(filter) => filter.save(out),
@@ -106,20 +104,20 @@ fn load_petal(
     }
 }
 
-/// Passes all bytes that determine the behaviour of a filter to `add`. Filters with the same bytes
-/// give the same replies, now and after the same commands.
-pub(crate) fn digest(stored: &StoredFilter, add: impl FnMut(&[u8])) {
-    struct DigestWriter<F>(F);
-    impl<F: FnMut(&[u8])> FieldWriter for DigestWriter<F> {
-        fn unsigned(&mut self, number: u64) {
-            self.0(&number.to_le_bytes());
-        }
-        fn double(&mut self, number: f64) {
-            self.0(&number.to_le_bytes());
-        }
-        fn bytes(&mut self, bytes: &[u8]) {
-            self.0(bytes);
-        }
+/// Passes the bytes of all fields to a function. Filters with the same bytes give the same replies,
+/// now and after the same commands.
+pub(crate) struct DigestWriter<F>(pub(crate) F);
+
+impl<F: FnMut(&[u8])> FieldWriter for DigestWriter<F> {
+    fn unsigned(&mut self, number: u64) {
+        self.0(&number.to_le_bytes());
     }
-    save(stored, &mut DigestWriter(add));
+
+    fn double(&mut self, number: f64) {
+        self.0(&number.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0(bytes);
+    }
 }

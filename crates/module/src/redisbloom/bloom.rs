@@ -65,7 +65,7 @@ impl Bloom {
     ) -> Result<Self, FilterError> {
         let first_fpr = if growth.is_some() { fpr * TIGHTENING } else { fpr };
         if !(first_fpr > 0.0 && first_fpr < 1.0) || capacity == 0 {
-            return FilterError::malformed("invalid false-positive rate or capacity");
+            return Err(FilterError::FprTooSmall);
         }
         let options = NO_ROUND | FORCE64 | if growth.is_some() { 0 } else { NO_SCALING };
         let growth = growth.unwrap_or(DEFAULT_GROWTH);
@@ -202,6 +202,12 @@ impl Bloom {
         Ok(true)
     }
 
+    /// Returns whether the filter is as after [`clear`](Self::clear).
+    pub(crate) fn is_clear(&self) -> bool {
+        let is_clear = |link: &Link| link.size == 0 && link.bits.iter().all(|byte| *byte == 0);
+        (self.links(), self.size) == (1, 0) && self.links.iter().all(is_clear)
+    }
+
     /// Removes all keys and frees all links except the first.
     pub(crate) fn clear(&mut self) {
         self.links.truncate(1);
@@ -263,13 +269,14 @@ impl Bloom {
         Ok(chain)
     }
 
-    /// Merges the chunk that ends at a position.
-    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), FilterError> {
+    /// Merges the chunk that ends at a position. Returns whether the bits changed.
+    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<bool, FilterError> {
         let arrays = self.links.iter_mut().map(|link| &mut *link.bits);
         let bits = byte_arrays::chunk_mut(arrays, position, data.len())?;
+        let changed = bits.iter().zip(data).any(|(byte, loaded)| loaded & !byte != 0);
         // Keys that were inserted after the header was loaded are kept.
         bits.iter_mut().zip(data).for_each(|(byte, loaded)| *byte |= loaded);
-        Ok(())
+        Ok(changed)
     }
 }
 

@@ -384,6 +384,12 @@ impl Cuckoo {
         self.layers.last_mut().is_some_and(|layer| layer.kick(position, iterations))
     }
 
+    /// Returns whether the filter is as after [`clear`](Self::clear).
+    pub(crate) fn is_clear(&self) -> bool {
+        (self.layers(), self.items, self.deletes) == (1, 0, 0)
+            && self.layers.iter().all(|layer| layer.slots.iter().all(|slot| *slot == 0))
+    }
+
     /// Removes all keys and frees all layers except the first.
     pub(crate) fn clear(&mut self) {
         self.layers.truncate(1);
@@ -412,10 +418,13 @@ impl Cuckoo {
     }
 
     /// Moves fingerprints from newer layers to older ones and frees empty layers. Without `all` it
-    /// stops at the first layer that does not become empty.
-    pub(crate) fn compact(&mut self, all: bool) {
+    /// stops at the first layer that does not become empty. Returns whether the filter changed.
+    pub(crate) fn compact(&mut self, all: bool) -> bool {
+        let before = (self.layers(), self.items, self.deletes);
+        let mut moved_any = false;
         for layer in (1..self.layers.len()).rev() {
-            let emptied = self.move_to_older(layer);
+            let (moved, emptied) = self.move_to_older(layer);
+            moved_any |= moved;
             if emptied && layer + 1 == self.layers.len() {
                 self.slots -= self.layers.pop().map_or(0, |layer| layer.slots.len() as u64);
             }
@@ -426,24 +435,26 @@ impl Cuckoo {
         self.deletes = 0;
         // As in `insert_within`.
         self.items = self.items.min(self.slots());
+        moved_any || before != (self.layers(), self.items, self.deletes)
     }
 
-    /// Moves fingerprints of a layer to older ones. Returns whether all were moved.
-    fn move_to_older(&mut self, layer: usize) -> bool {
+    /// Moves fingerprints of a layer to older ones. Returns whether any and whether all were moved.
+    fn move_to_older(&mut self, layer: usize) -> (bool, bool) {
         let (older, newer) = self.layers.split_at_mut(layer);
-        let Some(layer) = newer.first_mut() else { return false };
-        let mut emptied = true;
+        let Some(layer) = newer.first_mut() else { return (false, false) };
+        let (mut moved, mut emptied) = (false, true);
         for (number, bucket) in layer.slots.chunks_mut(layer.bucket_size).enumerate() {
             for slot in bucket.iter_mut().filter(|slot| **slot != 0) {
                 let position = Position::at(number as u64, *slot);
                 if older.iter_mut().any(|layer| layer.replace(position, 0, position.fingerprint)) {
                     *slot = 0;
+                    moved = true;
                 } else {
                     emptied = false;
                 }
             }
         }
-        emptied
+        (moved, emptied)
     }
 }
 
@@ -512,11 +523,19 @@ impl Cuckoo {
         Ok(filter)
     }
 
-    /// Writes the chunk that ends at a position.
-    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<(), FilterError> {
+    /// Writes the chunk that ends at a position. Returns whether the slots changed.
+    ///
+    /// # Errors
+    /// If it is empty, as in RedisBloom, or is not within a layer.
+    pub(crate) fn put_chunk(&mut self, position: u64, data: &[u8]) -> Result<bool, FilterError> {
+        if data.is_empty() {
+            return FilterError::malformed("a chunk without bytes");
+        }
         let arrays = self.layers.iter_mut().map(|layer| &mut *layer.slots);
-        byte_arrays::chunk_mut(arrays, position, data.len())?.copy_from_slice(data);
-        Ok(())
+        let slots = byte_arrays::chunk_mut(arrays, position, data.len())?;
+        let changed = slots != data;
+        slots.copy_from_slice(data);
+        Ok(changed)
     }
 }
 

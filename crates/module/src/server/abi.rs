@@ -38,10 +38,14 @@ pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
 pub(crate) const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 1 << 1;
 /// Data may be loaded from a master while the old data are served.
 pub(crate) const HANDLE_REPL_ASYNC_LOAD: c_int = 1 << 2;
+/// Of Valkey: keys may be loaded from another node of a cluster before it hands over their slots.
+pub(crate) const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
 pub(crate) const NOTIFY_MODULE: c_int = 1 << 13;
 
 pub(crate) const CONFIG_MEMORY: c_uint = 1 << 7;
+/// Of Redis 8: the name of the setting does not begin with that of the module.
+pub(crate) const CONFIG_UNPREFIXED: c_uint = 1 << 9;
 
 pub(crate) type GetNumber = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
 pub(crate) type SetNumber =
@@ -143,6 +147,7 @@ functions! {
         log: c"RedisModule_Log" = fn(*mut Context, *const c_char, *const c_char; ...),
         log_io_error: c"RedisModule_LogIOError" = fn(*mut Io, *const c_char, *const c_char; ...),
         io_failed: c"RedisModule_IsIOError" = fn(*mut Io) -> c_int,
+        io_key: c"RedisModule_GetKeyNameFromIO" = fn(*mut Io) -> *const Text,
         save_unsigned: c"RedisModule_SaveUnsigned" = fn(*mut Io, u64),
         load_unsigned: c"RedisModule_LoadUnsigned" = fn(*mut Io) -> u64,
         save_double: c"RedisModule_SaveDouble" = fn(*mut Io, c_double),
@@ -165,6 +170,8 @@ functions! {
         try_calloc: c"RedisModule_TryCalloc" = fn(usize, usize) -> *mut c_void,
         add_acl_category: c"RedisModule_AddACLCategory" = fn(*mut Context, *const c_char) -> c_int,
         set_acl_categories: c"RedisModule_SetCommandACLCategories" = fn(*mut Command, *const c_char) -> c_int,
+        server_version: c"RedisModule_GetServerVersion" = fn() -> c_int,
+        valkey_options: c"ValkeyModule_GetModuleOptionsAll" = fn() -> c_int,
     }
 }
 

@@ -47,9 +47,71 @@ fn invalid_arguments_are_reported_in_redisblooms_order() {
             ("BF.RESERVE a 0.01 100 NONSCALING EXPANSION", "ERR no expansion"),
             ("CF.INSERT a CAPACITY 2", "Capacity must be at least (BucketSize * 2)"),
             ("CF.INSERTNX a CAPACITY 0 NOCREATE", "Capacity must be at least (BucketSize * 2)"),
+            ("BF.RESERVE a 0.01 100 EXPANSION x EXPANSION", "ERR bad expansion"),
+            ("BF.RESERVE a 0.01 100 EXPANSION x FOO", "ERR bad expansion"),
+            (
+                "BF.RESERVE a 0.01 100 EXPANSION NONSCALING EXPANSION",
+                "Nonscaling filters cannot expand",
+            ),
+            ("BF.RESERVE a 0.01 100 EXPANSION EXPANSION 3", "ERR bad expansion"),
+            (
+                "BF.INSERT a CAPACITY 5 ERROR",
+                "ERR wrong number of arguments for 'bf.insert' command",
+            ),
+            ("BF.INSERT a CAPACITY x ERROR", "Bad capacity"),
+            (
+                "CF.INSERT a NOCREATE CAPACITY",
+                "ERR wrong number of arguments for 'cf.insert' command",
+            ),
+            ("CF.INSERT a CAPACITY 0 CAPACITY x", "Capacity must be at least (BucketSize * 2)"),
+            ("CF.INSERT a CAPACITY 1 FOO", "Capacity must be at least (BucketSize * 2)"),
+            ("CF.INSERT a CAPACITY 100 FOO", "Unknown argument received"),
         ] {
             assert_eq!(server.call(line).error(), reply, "{line}");
         }
+        // RedisBloom ignores all but the first EXPANSION.
+        server.call("BF.RESERVE a 0.01 100 EXPANSION 3 EXPANSION").ok();
+        assert_eq!(server.call("BF.INFO a EXPANSION").ints(), [3]);
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn chunks_without_bytes_are_rejected_as_in_redisbloom() {
+    let server = Server::redisbloom_layout();
+    server.call("BF.ADD b x");
+    server.call("CF.ADD c x");
+    let load = |family: &str, key: &str, position: &str| {
+        let command = format!("{family}.LOADCHUNK");
+        server.call_args(&[command.as_bytes(), key.as_bytes(), position.as_bytes(), b""])
+    };
+    assert_eq!(load("BF", "b", "0").error(), "ERR received bad data");
+    load("BF", "b", "2").ok();
+    assert_eq!(load("CF", "c", "2").error(), "Couldn't load chunk!");
+}
+
+/// The first layer of a filter that grows has half the rate.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn half_of_the_smallest_rate_is_rejected_as_in_redisbloom() {
+    let server = Server::redisbloom_layout();
+    for line in ["BF.RESERVE a 5e-324 100", "BF.INSERT a ERROR 5e-324 ITEMS x"] {
+        assert_eq!(server.call(line).error(), "ERR could not create filter", "{line}");
+    }
+    server.call("BF.RESERVE a 5e-324 100 NONSCALING").ok();
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn unknown_option_is_named() {
+    let server = Server::new();
+    for (line, expected) in [
+        ("PETAL.RESERVE a 0.01 100 FOO", "ERR unknown option FOO"),
+        ("PETAL.RESERVE a 0.01 100 TYPE counting SEEED 00", "ERR unknown option SEEED"),
+        ("PETAL.SEENCREATE a 0.01 100 x\"y ITEMS b", "ERR unknown option x\\\"y"),
+        ("PETAL.EXPORT a 0 FOO 1", "ERR the only option is COUNT"),
+    ] {
+        assert_eq!(server.call(line).error(), expected, "{line}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keyspace events and replication of every command.
 
-use crate::server::{Client, Server};
+use crate::server::{Client, Reply, Server, Setup};
 use petal::Membership as _;
 
 /// Reads events (`event key`) until the end marker.
@@ -73,6 +73,120 @@ fn every_change_is_published_and_replicated() {
     assert_eq!(replica.digest(), master.digest());
     assert_eq!(replica.call("CF.MEXISTS cc b d e none").ints(), [1, 1, 1, 0]);
     assert_eq!(replica.call("PETAL.COUNT pp a b").ints(), [0, 1]);
+}
+
+/// Commands that fill filters, then commands that change nothing, with their replies.
+const UNCHANGED: &[(&[&str], &[(&str, &str)])] = &[
+    (
+        &["PETAL.RESERVE c 0.01 100 TYPE counting", "BF.MADD c o o o o o o o o o"],
+        &[
+            ("BF.ADD c o", "0"),
+            ("BF.MADD c o o", "[0, 0]"),
+            ("PETAL.SEEN c o", "[1]"),
+            ("PETAL.DEL c o", "[0]"),
+            ("PETAL.DEL c o none", "[0, 0]"),
+        ],
+    ),
+    (&["PETAL.RESERVE e 0.01 100 TYPE counting"], &[("PETAL.CLEAR e", "OK")]),
+    (&["BF.RESERVE e 0.01 100"], &[("PETAL.CLEAR e", "OK")]),
+    (&["CF.RESERVE e 100"], &[("PETAL.CLEAR e", "OK"), ("CF.COMPACT e", "OK")]),
+    (&["PETAL.RESERVE e 0.01 100 LAST"], &[("PETAL.CLEAR e", "OK")]),
+    (&["CF.RESERVE f 100", "CF.ADD f a"], &[("CF.COMPACT f", "OK")]),
+    (
+        &["PETAL.RESERVE l 0.01 100 LAST", "PETAL.SEEN l a b"],
+        &[
+            ("PETAL.SEEN l a", "[1]"),
+            ("PETAL.SEEN l a b", "[1, 1]"),
+            ("BF.ADD l a", "0"),
+            ("PETAL.SEENCREATE l 0.01 100 LAST ITEMS b", "[1]"),
+        ],
+    ),
+    (
+        &["PETAL.RESERVE t 0.01 100 WINDOW 1000d", "PETAL.SEEN t a b"],
+        &[("PETAL.SEEN t a", "[1]"), ("PETAL.SEENAT t 1000 a b", "[1, 1]"), ("BF.MADD t b", "[0]")],
+    ),
+    (
+        &[
+            "PETAL.RESERVE m 0.01 100 NONSCALING SEED 000102030405060708090a0b0c0d0e0f",
+            "PETAL.RESERVE n 0.01 100 NONSCALING SEED 000102030405060708090a0b0c0d0e0f",
+            "BF.MADD m a b c",
+            "BF.MADD n a b",
+        ],
+        &[("PETAL.MERGE m n", "OK"), ("PETAL.MERGE m n m", "OK")],
+    ),
+    (
+        &[
+            "PETAL.RESERVE m 0.01 100 TYPE vector-quotient SEED 000102030405060708090a0b0c0d0e0f",
+            "PETAL.RESERVE n 0.01 100 TYPE vector-quotient SEED 000102030405060708090a0b0c0d0e0f",
+            "BF.MADD m a b c",
+            "BF.MADD n a b",
+        ],
+        &[("PETAL.MERGE m n", "OK")],
+    ),
+    (
+        &[],
+        &[
+            ("PETAL.IMPORT missing 0 nonsense", "ERR received bad data: ..."),
+            ("PETAL.LOADCHUNK missing 0 nonsense", "ERR received bad data: ..."),
+        ],
+    ),
+];
+
+/// No event, no abort of a transaction with WATCH, no bytes in the append-only file.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn commands_that_change_nothing_are_not_reported() {
+    for setup in [Setup::new(), Setup::redisbloom_layout()] {
+        let server = setup.args("--appendonly yes --appendfsync always").start();
+        server.call("CONFIG SET notify-keyspace-events KEA").ok();
+        let assert_unreported = |line: &str, args: &[Vec<u8>], expected: &str| {
+            let mut listener = server.client();
+            listener.call("PSUBSCRIBE __keyevent@0__:*");
+            let mut watching = server.client();
+            watching.call_args(&[&b"WATCH"[..], &args[1]]).ok();
+            let size = server.info("aof_current_size");
+            let reply = match server.call_args(args) {
+                Reply::Int(number) => number.to_string(),
+                Reply::Error(error) => error,
+                reply if reply.is_ok() => "OK".to_owned(),
+                reply => format!("{:?}", reply.ints()),
+            };
+            match expected.strip_suffix("...") {
+                Some(begin) => assert!(reply.starts_with(begin), "{line}: {reply}"),
+                None => assert_eq!(reply, expected, "{line}"),
+            }
+            assert_eq!(server.info("aof_current_size"), size, "{line}: bytes in the log");
+            watching.call("MULTI").ok();
+            watching.call("PING");
+            assert_ne!(watching.call("EXEC"), Reply::NoArray, "{line}: the transaction is aborted");
+            server.call("PUBLISH __keyevent@0__:end end");
+            assert_eq!(read_events(&mut listener), Vec::<String>::new(), "{line}");
+        };
+        for (fill, unchanged) in UNCHANGED {
+            server.call("FLUSHALL").ok();
+            for line in *fill {
+                assert!(!server.call(line).is_error(), "{line}");
+            }
+            for (line, expected) in *unchanged {
+                let args: Vec<_> = line.split(' ').map(|arg| arg.as_bytes().to_vec()).collect();
+                assert_unreported(line, &args, expected);
+            }
+        }
+        // Chunks of RedisBloom's layout: nothing, and what the filter has already.
+        server.call("CONFIG SET petal.layout redisbloom").ok();
+        for family in ["BF", "CF"] {
+            server.call("FLUSHALL").ok();
+            server.call(&format!("{family}.ADD f a"));
+            let dump = server.call(&format!("{family}.SCANDUMP f 1"));
+            let (next, chunk) = (dump.items()[0].int(), dump.items()[1].bytes());
+            let nothing = if family == "BF" { "OK" } else { "Couldn't load chunk!" };
+            for (position, chunk, expected) in [(2, &b""[..], nothing), (next, chunk, "OK")] {
+                let (command, position) = (format!("{family}.LOADCHUNK"), position.to_string());
+                let args = [command.as_bytes(), b"f", position.as_bytes(), chunk];
+                assert_unreported(&command, &args.map(<[u8]>::to_vec), expected);
+            }
+        }
+    }
 }
 
 /// Copies a filter to another key in chunks.

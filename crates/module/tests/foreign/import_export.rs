@@ -146,6 +146,23 @@ fn import_continues_after_a_restart() {
 
 #[test]
 #[ignore = "cargo x test --foreign"]
+fn copy_of_an_incomplete_import_is_continued_by_itself() {
+    let (here, there) = (source(), Server::new());
+    let file = export(&here, "growing", 1 << 20);
+    for cut in [10, 3000, 5000, file.len() / 2, file.len() - 1] {
+        there.call("FLUSHALL").ok();
+        push(&there, "first", 0, &file[..cut]);
+        assert_eq!(there.call("COPY first second").int(), 1, "{cut}");
+        for key in ["second", "first"] {
+            let reply = push(&there, key, cut, &file[cut..]);
+            assert_eq!(reply.ints(), [file.len() as i64; 2], "{key} {cut}");
+            assert!(export(&there, key, 1 << 20) == file, "{key} {cut}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
 fn too_large_file_is_rejected_by_its_header() {
     let (here, there) = (source(), Setup::new().args("--petal.memory-limit 10kb").start());
     let file = export(&here, "fixed", 1 << 20);

@@ -36,3 +36,4 @@ mod replies;
 mod sample_filters;
 mod server;
 mod server_features;
+mod sketches;

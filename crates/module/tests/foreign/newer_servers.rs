@@ -4,9 +4,17 @@ use std::process::Command;
 
 use crate::server::program;
 
-/// The groups: files, replication, events, and filters that move between servers.
-const GROUPS: [&str; 5] =
-    ["rdb::", "replication::", "events::", "import_export::", "copy_and_restore::"];
+/// The groups: files, replication, events, filters that move between servers, and what older servers do not have.
+const GROUPS: [&str; 8] = [
+    "rdb::",
+    "replication::",
+    "events::",
+    "import_export::",
+    "copy_and_restore::",
+    "sketches::",
+    "cluster::no_item_is_lost_while_slots_move_atomically",
+    "server_features::settings_of_redis_8_need_no_prefix",
+];
 
 /// One test, because the ports of two processes that start at once may be the same.
 #[test]

@@ -67,6 +67,10 @@ fn info_has_a_petal_section() {
     let section = server.call("INFO petal").text();
     assert!(section.contains("petal_filters:12"), "{section}");
     assert!(section.contains("petal_memory_bytes:"), "{section}");
+    // Tables of rates remain.
+    server.call("FLUSHALL").ok();
+    let left = server.info("petal_memory_bytes").parse::<u64>().unwrap();
+    assert!(server.info("petal_filters") == "0" && left < 64 << 10, "{left} bytes");
 }
 
 #[test]
@@ -129,6 +133,49 @@ fn settings_are_read_from_file_and_module_arguments() {
     assert!(Setup::new().module_args("INITIAL_SIZE").try_start().is_err());
     assert!(Setup::new().module_args("INITIAL_SIZE many").try_start().is_err());
     assert!(Setup::new().module_args("BOGUS 1").try_start().is_err());
+}
+
+/// Redis 8 has RedisBloom's settings without the name of a module.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn settings_of_redis_8_need_no_prefix() {
+    let version = Server::new().info("redis_version");
+    let first = version.split('.').next().unwrap().parse::<u32>().unwrap();
+    if first < 8 || std::env::var("PETAL_VALKEY").is_ok_and(|path| path.contains("valkey")) {
+        println!("skipped: this server is not Redis 8");
+        return;
+    }
+    for name in ["bf", "petal"] {
+        let settings = [
+            ("bf-error-rate", "0.002"),
+            ("bf-initial-size", "300"),
+            ("bf-expansion-factor", "4"),
+            ("cf-bucket-size", "4"),
+            ("cf-initial-size", "2048"),
+            ("cf-max-iterations", "30"),
+            ("cf-expansion-factor", "2"),
+            ("cf-max-expansions", "10"),
+        ];
+        let args: Vec<_> =
+            settings.iter().map(|(setting, value)| format!("--{setting} {value}")).collect();
+        let setup = Setup::new().module_args(&format!("NAME {name}"));
+        let server = setup.args(&args.join(" ")).start();
+        let get = |setting: &str| server.call(&format!("CONFIG GET {setting}")).items()[1].text();
+        for (setting, value) in settings {
+            assert_eq!(get(setting), value);
+            assert_eq!(get(&format!("{name}.{setting}")), value);
+        }
+        server.call(&format!("CONFIG SET {name}.bf-initial-size 500")).ok();
+        assert_eq!(get("bf-initial-size"), "500");
+        server.call("CONFIG SET bf-initial-size 100").ok();
+        assert_eq!(get(&format!("{name}.bf-initial-size")), "100");
+        server.call("BF.ADD auto x");
+        assert_eq!(server.call("BF.INFO auto").field("Capacity").int(), 100);
+        // The file has one name, the server sets the other to the default.
+        let setup = Setup::new().module_args(&format!("NAME {name}"));
+        let server = setup.args(&format!("--{name}.bf-initial-size 777")).start();
+        assert_eq!(server.call("CONFIG GET bf-initial-size").items()[1].text(), "777");
+    }
 }
 
 #[test]

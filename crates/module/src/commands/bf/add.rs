@@ -14,6 +14,7 @@ use crate::commands::{
     replicate_inserts,
 };
 use crate::error::FilterError;
+use crate::filters::Insertion;
 
 pub(in crate::commands) struct Add;
 
@@ -96,16 +97,17 @@ fn insert(
     if shape == ReplyShape::Single {
         let limit =
             if stored.may_grow() { memory_limit(call, settings.memory_limit) } else { u64::MAX };
-        let is_new = match stored.insert(call.arg(items), limit) {
-            Ok(is_new) => is_new,
+        let inserted = match stored.insert(call.arg(items), limit) {
+            Ok(inserted) => inserted,
             Err(error) => {
                 damage_if_replayed(call, &mut key, &error);
                 return Err(insert_error(error));
             }
         };
+        let is_new = inserted.is_new();
         metrics::added(u64::from(is_new), 1);
-        let items = items..items + 1;
-        let inserted = InsertedItems { items, any_new: is_new, verbatim: !created, time };
+        let (items, changed) = (items..items + 1, inserted != Insertion::Unchanged);
+        let inserted = InsertedItems { items, any_new: is_new, changed, verbatim: !created, time };
         replicate_inserts(call, stored, inserted);
         call.boolean(is_new);
         return Ok(());
@@ -116,8 +118,8 @@ fn insert(
     metrics::added(new_items, outcome.inserted as u64);
     let any_new = new_items > 0;
     let verbatim = !created && outcome.error.is_none() && new.is_none();
-    let items = items..items + outcome.inserted;
-    replicate_inserts(call, stored, InsertedItems { items, any_new, verbatim, time });
+    let (items, changed) = (items..items + outcome.inserted, outcome.changed);
+    replicate_inserts(call, stored, InsertedItems { items, any_new, changed, verbatim, time });
     call.array(outcome.inserted + usize::from(outcome.error.is_some()));
     (0..outcome.inserted).for_each(|at| call.boolean(outcome.new.get(at)));
     if let Some(error) = outcome.error {
@@ -190,6 +192,10 @@ impl Command for Insert {
                 nonscaling = true;
                 continue;
             }
+            // Options with a value; RedisBloom compares the number of arguments first.
+            if at == call.len() && NUMBERS.contains(&&*option) {
+                return Err(ReplyError::WrongArity);
+            }
             if option == b"CAPACITY" {
                 capacity = Some(integer(value).ok_or(ReplyError::Static("Bad capacity"))?);
             } else if option == b"ERROR" {
@@ -243,6 +249,9 @@ impl Command for Insert {
         insert(call, items, Some(new), ReplyShape::Array)
     }
 }
+
+/// The options of RedisBloom that have a number.
+const NUMBERS: [&[u8]; 3] = [b"CAPACITY", b"ERROR", b"EXPANSION"];
 
 /// Folds a seed of 32 bytes, as in valkey-bloom, to a key of 16 bytes.
 fn fold_seed(seed: &[u8]) -> Option<[u8; 16]> {

@@ -67,7 +67,7 @@ impl Command for LoadChunk {
             return loaded;
         }
         let mut key = call.open_write(1);
-        match key.filter_mut().complete()? {
+        let changed = match key.filter_mut().complete()? {
             None if iterator == 1 => {
                 let limit = memory_limit(call, Settings::current().memory_limit);
                 let filter = redisbloom::Bloom::from_header(call.arg(3), limit);
@@ -85,14 +85,15 @@ impl Command for LoadChunk {
                     }
                 })?;
                 key.set(filter.into())?;
+                true
             }
-            Some(StoredFilter::RedisBloom(filter)) => {
-                filter.put_chunk(iterator, call.arg(3))?;
-            }
+            Some(StoredFilter::RedisBloom(filter)) => filter.put_chunk(iterator, call.arg(3))?,
             Some(_) => return Err(ReplyError::WrongType),
             None => return Err(ReplyError::Static("ERR not found")),
+        };
+        if changed {
+            call.replicate_verbatim();
         }
-        call.replicate_verbatim();
         call.ok();
         Ok(())
     }

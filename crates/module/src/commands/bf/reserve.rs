@@ -86,30 +86,26 @@ impl Command for Reserve {
         let strictness = Strictness::of(call);
         let fpr = parse_fpr(strictness, call.arg(2))?;
         let capacity = parse_capacity(call.arg(3))?;
-        let (mut expansion, mut nonscaling) = (None, false);
-        let mut at = 4;
-        while at < call.len() {
-            let arg = call.arg(at);
-            if is_option(arg, "NONSCALING") {
-                nonscaling = true;
-            } else if is_option(arg, "EXPANSION") {
-                at += 1;
-                if at == call.len() {
-                    return Err(ReplyError::Static("ERR no expansion"));
-                }
-                expansion = Some(call.arg(at));
-            } else if !strictness.ignores_unknown() {
-                return Err(ReplyError::Static("ERR unknown argument received"));
-            }
-            at += 1;
-        }
-        // RedisBloom looks for NONSCALING among all arguments, the value of EXPANSION too, before it
-        // parses that value.
-        nonscaling |= expansion.is_some_and(|value| is_option(value, "NONSCALING"));
+        // RedisBloom looks for the first EXPANSION, and for NONSCALING among all arguments, the value
+        // of EXPANSION too, before it parses that value.
+        let mut options = call.args_from(4);
+        let nonscaling = options.clone().any(|arg| is_option(arg, "NONSCALING"));
+        let first = options.clone().position(|arg| is_option(arg, "EXPANSION"));
+        let expansion = match first.map(|at| options.nth(at + 1)) {
+            Some(None) => return Err(ReplyError::Static("ERR no expansion")),
+            value => value.flatten(),
+        };
         if nonscaling && expansion.is_some() {
             return Err(ReplyError::Static("Nonscaling filters cannot expand"));
         }
         let growth = expansion.map(parse_expansion).transpose()?;
+        let is_value = |at: usize| first.is_some_and(|first| at == first + 1);
+        let is_known = |arg| is_option(arg, "EXPANSION") || is_option(arg, "NONSCALING");
+        let mut options = call.args_from(4).enumerate();
+        if !strictness.ignores_unknown() && !options.all(|(at, arg)| is_value(at) || is_known(arg))
+        {
+            return Err(ReplyError::Static("ERR unknown argument received"));
+        }
         let settings = Settings::current();
         let default = NewBloom::defaults(&settings).growth;
         let growth = if nonscaling { None } else { growth.or(default) };

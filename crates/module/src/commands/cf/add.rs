@@ -175,7 +175,8 @@ impl Command for InsertNx {
 fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
     call.expect_min_len(4)?;
     let strictness = Strictness::of(call);
-    let (mut capacity, mut nocreate, mut items) = (None, false, None);
+    let mut new = NewCuckoo::defaults(&Settings::current());
+    let (mut nocreate, mut items) = (false, None);
     let mut at = 2;
     while at < call.len() {
         let option = strictness.option(call.arg(at), false);
@@ -186,16 +187,16 @@ fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
         } else if option == b"NOCREATE" {
             nocreate = true;
         } else if option == b"CAPACITY" {
-            capacity = Some(integer(call.arg(at)).ok_or(ReplyError::Static("Bad capacity"))?);
+            // RedisBloom checks the capacity before it looks at the next argument.
+            if at == call.len() {
+                return Err(ReplyError::WrongArity);
+            }
+            let capacity = integer(call.arg(at)).ok_or(ReplyError::Static("Bad capacity"))?;
+            new = new.with_capacity(strictness, capacity)?;
             at += 1;
         } else {
             return Err(ReplyError::Static("Unknown argument received"));
         }
-    }
-    let mut new = NewCuckoo::defaults(&Settings::current());
-    // RedisBloom checks the capacity before it looks for items.
-    if let Some(capacity) = capacity {
-        new = new.with_capacity(strictness, capacity)?;
     }
     let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
     let mut key = call.open_write(1);

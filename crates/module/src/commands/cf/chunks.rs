@@ -83,7 +83,7 @@ impl Command for LoadChunk {
         }
         let mut key = call.open_write(1);
         let exists = filter(key.filter())?.is_some();
-        if position == 1 {
+        let changed = if position == 1 {
             if exists {
                 return Err(ReplyError::KeyExists("ERR item exists"));
             }
@@ -110,6 +110,7 @@ impl Command for LoadChunk {
                     }
                 })?;
             key.set(StoredFilter::RedisCuckoo(Box::new(created)))?;
+            true
         } else {
             match key.filter_mut().complete()? {
                 None => return Err(NOT_FOUND),
@@ -118,9 +119,11 @@ impl Command for LoadChunk {
                     .map_err(|_| ReplyError::Static("Couldn't load chunk!"))?,
                 Some(_) => return Err(ReplyError::KeyExists("Couldn't load chunk!")),
             }
+        };
+        if changed {
+            call.replicate_verbatim();
+            call.notify(c"cuckoo.loadchunk", 1);
         }
-        call.replicate_verbatim();
-        call.notify(c"cuckoo.loadchunk", 1);
         call.ok();
         Ok(())
     }

@@ -91,9 +91,9 @@ impl Command for Compact {
         let mut key = call.open_write(1);
         let not_found = ReplyError::Static("Cuckoo filter was not found");
         let filter = filter_mut(key.filter_mut())?.ok_or(not_found)?;
-        filter.compact();
-        // Items may have moved even if no field of CF.INFO changed.
-        call.replicate_verbatim();
+        if filter.compact() {
+            call.replicate_verbatim();
+        }
         call.ok();
         Ok(())
     }

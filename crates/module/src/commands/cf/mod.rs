@@ -27,9 +27,6 @@ const ITEM: Arg = Arg::item();
 const ITEMS: Arg = Arg::item().multiple();
 const CUCKOO: &std::ffi::CStr = c"cuckoo";
 
-/// Maximum expansion.
-pub(super) const MAX_EXPANSION: u16 = 32768;
-
 /// Parses an integer within a range.
 pub(super) fn parse_u16(arg: &[u8], range: RangeInclusive<u16>) -> Option<u16> {
     let number = integer(arg).and_then(|number| u16::try_from(number).ok());

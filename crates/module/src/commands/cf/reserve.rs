@@ -1,12 +1,12 @@
 //! `CF.RESERVE`, and the parameters of filters that `CF.*` creates.
 
-use super::{CUCKOO, KEY, MAX_EXPANSION, filter};
+use super::{CUCKOO, KEY, filter};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::{Layout, Settings};
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError, WriteKey};
 use crate::commands::args::{Strictness, integer, is_option};
 use crate::commands::{memory_limit, replicate_creation};
-use crate::filters::{FilterKind, FilterSpec};
+use crate::filters::{FilterKind, FilterSpec, MAX_EXPANSION};
 
 /// The parameters of a new filter.
 #[derive(Clone, Copy, Debug)]

@@ -26,14 +26,16 @@ impl Command for Clear {
         call.expect_len(2)?;
         let mut key = call.open_write(1);
         let stored = key.filter_mut().complete()?.ok_or(NOT_FOUND)?;
-        stored.clear().map_err(|error| match error {
+        let changed = stored.clear().map_err(|error| match error {
             FilterError::Unsupported => {
                 ReplyError::Static("ERR a filter of this type cannot be cleared: delete the key")
             }
             error => error.into(),
         })?;
-        call.replicate_verbatim();
-        call.notify(c"petal.clear", 1);
+        if changed {
+            call.replicate_verbatim();
+            call.notify(c"petal.clear", 1);
+        }
         call.ok();
         Ok(())
     }

@@ -15,7 +15,8 @@ impl Command for Del {
         name: c"PETAL.DEL",
         summary:
             c"Deletes one copy of each item from a filter of TYPE counting or vector-quotient; \
-            returns whether each was (maybe) present. Delete only items that were added: a false \
+            returns whether a copy of each was deleted: false if it is absent, or if it was added \
+            more often than its counters count. Delete only items that were added: a false \
             positive deletes others",
         complexity: c"O(items)",
         since: c"0.1.0",

@@ -149,7 +149,7 @@ fn fields(stored: &StoredFilter, full: bool) -> Vec<(&'static CStr, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filters::{FilterKind, FilterSpec, Growth};
+    use crate::filters::{FilterKind, FilterSpec, Growth, Insertion};
 
     /// A burst stays visible after its generation is no longer the newest.
     #[test]
@@ -165,7 +165,8 @@ mod tests {
         for (now, keys, fullest) in [(0, 0..50u64, 50), (310, 50..200, 150), (650, 200..210, 150)] {
             stored.advance(now);
             for key in keys {
-                assert_eq!(stored.insert(&key.to_le_bytes(), u64::MAX), Ok(true));
+                let inserted = stored.insert(&key.to_le_bytes(), u64::MAX);
+                assert_eq!(inserted, Ok(Insertion::New));
             }
             assert_eq!(field(&stored, c"fullest-generation"), Some(Value::Count(fullest)), "{now}");
         }

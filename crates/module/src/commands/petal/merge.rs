@@ -54,7 +54,7 @@ impl Command for Merge {
         {
             return Err(NO_UNION);
         }
-        match destination.filter_mut().complete()? {
+        let changed = match destination.filter_mut().complete()? {
             Some(stored) => stored.union(&filters, limit).map_err(merge_error)?,
             None => {
                 let [first, others @ ..] = &*filters else { return Err(NOT_FOUND) };
@@ -67,9 +67,10 @@ impl Command for Merge {
                     copy.union(others, limit).map_err(merge_error)?;
                 }
                 destination.set(copy)?;
+                true
             }
-        }
-        if !filters.is_empty() {
+        };
+        if changed {
             call.replicate_verbatim();
             call.notify(c"petal.merge", 1);
         }

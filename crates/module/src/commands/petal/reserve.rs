@@ -12,8 +12,9 @@ use crate::commands::args::{Strictness, integer, is_option};
 use crate::commands::bf::{parse_capacity, parse_expansion, parse_fpr};
 use crate::commands::cf;
 use crate::commands::{memory_limit, replicate_creation};
+use crate::error::FilterError;
 use crate::filters::Clock;
-use crate::filters::{FilterKind, FilterSpec, Growth};
+use crate::filters::{FilterKind, FilterSpec, Growth, MAX_EXPANSION};
 
 /// Maximum time to live in milliseconds: a thousand years.
 const MAX_TIME_TO_LIVE: u64 = 1000 * 366 * 86_400_000;
@@ -236,7 +237,7 @@ impl Options {
                 let seed = parse_seed(value("ERR SEED needs a value")?);
                 options.seed = Some(seed.ok_or(ReplyError::Static("ERR SEED is 32 hex digits"))?);
             } else {
-                return Err(ReplyError::Static("ERR unknown argument received"));
+                return Err(ReplyError::Message(format!("ERR unknown option {}", shown(option))));
             }
         }
         Ok(options)
@@ -291,10 +292,9 @@ impl Options {
                     true => 0,
                     false => self.expansion.unwrap_or(defaults.cf_expansion),
                 };
-                let growth = u16::try_from(growth).ok().filter(|it| *it <= cf::MAX_EXPANSION);
+                let growth = u16::try_from(growth).ok().filter(|it| *it <= MAX_EXPANSION);
                 FilterKind::Cuckoo {
-                    expansion: growth
-                        .ok_or(ReplyError::Static("ERR EXPANSION is at most 32768"))?,
+                    expansion: growth.ok_or(FilterError::ExpansionTooLarge)?,
                     bucket_size: self.bucket_size.unwrap_or(defaults.cf_bucket_size as u16),
                     iterations: self.iterations.unwrap_or(defaults.cf_max_iterations as u16),
                 }
@@ -320,6 +320,13 @@ impl Options {
             },
         })
     }
+}
+
+/// Returns an argument for an error message: printable and short.
+fn shown(arg: &[u8]) -> String {
+    const MAX_BYTES: usize = 40;
+    let dots = if arg.len() > MAX_BYTES { "..." } else { "" };
+    format!("{}{dots}", arg[..arg.len().min(MAX_BYTES)].escape_ascii())
 }
 
 fn parse_type(arg: &[u8]) -> Result<TypeOption, ReplyError> {
@@ -554,7 +561,6 @@ mod tests {
             "0.01 9 WINDOW 7d LAST",
             "0.01 9 WINDOW",
             "0.01 9 WINDOW 0",
-            "0.01 9 LAST 9",
             "0.01 9 LAST GENERATIONS 1",
             "0.01 9 LAST GENERATIONS 13",
             "0.01 9 TYPE bloom LAST",
@@ -564,7 +570,6 @@ mod tests {
             "0.01 9 TYPE vector-quotient LAST",
             "0.01 9 TYPE window LAST NONSCALING",
             "0.01 9 TYPE cuckoo LAST",
-            "0.01 9 TYPE cuckoo EXPANSION 32769",
             "0.01 9 TYPE cuckoo BUCKETSIZE 0",
             "0.01 9 TYPE cuckoo BUCKETSIZE 256",
             "0.01 9 TYPE cuckoo MAXITERATIONS 65536",
@@ -584,6 +589,16 @@ mod tests {
         ];
         for line in wrong {
             assert!(matches!(parse_line(line), Err(ReplyError::Static(_))), "{line}");
+        }
+        let long = format!("0.01 9 {}", "x".repeat(50));
+        for (line, expected) in [
+            ("0.01 9 TYPE cuckoo EXPANSION 32769", "ERR EXPANSION is at most 32768"),
+            ("0.01 9 FOO", "ERR unknown option FOO"),
+            ("0.01 9 LAST 9", "ERR unknown option 9"),
+            ("0.01 9 NONSCALING f\"\r\n 3", "ERR unknown option f\\\"\\r\\n"),
+            (&long, "ERR unknown option xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."),
+        ] {
+            assert_eq!(parse_line(line), Err(ReplyError::Message(expected.to_owned())), "{line}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
 use crate::commands::args::integer;
 use crate::commands::{InsertedItems, advance_window, memory_limit, replicate_inserts};
 use crate::error::FilterError;
-use crate::filters::Clock;
+use crate::filters::{Clock, Insertion};
 
 pub(in crate::commands) struct Seen;
 
@@ -79,19 +79,18 @@ pub(super) fn seen(
     let limit = memory_limit(call, Settings::current().memory_limit);
     let mut key = call.open_write(1);
     let stored = key.filter_mut().complete()?.ok_or(NOT_FOUND)?;
-    let time = match at_time {
+    let (moved, time) = match at_time {
         // The replicated call has the time.
-        Some(time) => {
-            stored.advance(time);
-            None
-        }
-        None => advance_window(call, stored),
+        Some(time) => (stored.advance(time), None),
+        None => (false, advance_window(call, stored)),
     };
     if call.len() == first + 1 {
-        let new = stored.insert(call.arg(first), limit)?;
+        let inserted = stored.insert(call.arg(first), limit)?;
+        let new = inserted.is_new();
         metrics::added(u64::from(new), 1);
-        let items = first..first + 1;
-        replicate_inserts(call, stored, InsertedItems { items, any_new: new, verbatim, time });
+        let (items, changed) = (first..first + 1, moved || inserted != Insertion::Unchanged);
+        let inserted = InsertedItems { items, any_new: new, changed, verbatim, time };
+        replicate_inserts(call, stored, inserted);
         call.array(1);
         call.boolean(!new);
         return Ok(());
@@ -104,7 +103,8 @@ pub(super) fn seen(
     let failed = outcome.error.is_some();
     let verbatim = verbatim && !failed;
     let (items, any_new) = (first..first + outcome.inserted, outcome.new.count_ones() > 0);
-    replicate_inserts(call, stored, InsertedItems { items, any_new, verbatim, time });
+    let changed = moved || outcome.changed;
+    replicate_inserts(call, stored, InsertedItems { items, any_new, changed, verbatim, time });
     call.array(outcome.inserted + usize::from(failed));
     (0..outcome.inserted).for_each(|at| call.boolean(!outcome.new.get(at)));
     if let Some(error) = outcome.error {

@@ -12,8 +12,13 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn new() -> Self {
-        let setup = || Setup::new().args("--cluster-enabled yes --cluster-node-timeout 5000");
-        let nodes: Vec<_> = (0..3).map(|_| setup().start()).collect();
+        Self::of(Setup::new)
+    }
+
+    /// Starts a cluster of nodes with this setup.
+    pub(crate) fn of(setup: impl Fn() -> Setup) -> Self {
+        let args = "--cluster-enabled yes --cluster-node-timeout 5000";
+        let nodes: Vec<_> = (0..3).map(|_| setup().args(args).start()).collect();
         for (part, node) in nodes.iter().enumerate() {
             let slot = |part| SLOTS as usize * part / 3;
             let (first, last) = (slot(part), slot(part + 1) - 1);
@@ -42,6 +47,21 @@ impl Cluster {
     pub(crate) fn owner(&self, slot: u16) -> usize {
         let slot = format!("CLUSTER COUNTKEYSINSLOT {slot}");
         self.nodes.iter().position(|node| node.call(&slot).int() > 0).expect("a slot with keys")
+    }
+
+    /// Moves a slot with all its keys by one command: Valkey 9.
+    pub(crate) fn migrate_slot(&self, slot: u16, from: usize, to: usize) {
+        let target = self.nodes[to].call("CLUSTER MYID").text();
+        let source = &self.nodes[from];
+        let line = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {target}");
+        source.call(&line).ok();
+        wait_until("the slot is moved", || {
+            let migrations = source.call("CLUSTER GETSLOTMIGRATIONS");
+            // The newest is the first.
+            let state = migrations.items()[0].field("state").text();
+            assert!(state != "failed" && state != "cancelled", "{migrations:?}");
+            state == "success"
+        });
     }
 
     /// Moves a slot with all its keys, like redis-cli.
