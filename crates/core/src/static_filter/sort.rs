@@ -10,7 +10,7 @@ use core::slice::IterMut;
 
 use crate::error::{Error, Result};
 use crate::kernel::scale;
-use crate::threads::run_each;
+use crate::threads::{run_each, useful_threads};
 
 /// The number of hashes of a group that is sorted at once, and the largest number of groups.
 const GROUP: usize = 1 << 14;
@@ -173,6 +173,7 @@ pub(super) fn share_work<W: Send, T>(
     scratch: impl Fn() -> T + Sync,
     act: impl Fn(&mut T, W) -> Result<()> + Sync,
 ) -> Result<()> {
+    let threads = useful_threads(threads, work.size_hint().1.unwrap_or(usize::MAX));
     let work = std::sync::Mutex::new(work);
     // The lock is not held during the work.
     let next = || work.lock().ok()?.next();
