@@ -9,8 +9,13 @@ use crate::step::{Result, Step, root};
 
 const TARGET: &str = "wasm32-wasip1";
 
-/// A target without the standard library.
-const NO_STD_TARGET: &str = "wasm32v1-none";
+/// Targets without the standard library; all but the first are without atomic words of 64 bits.
+const NO_STD_TARGETS: [&str; 4] = [
+    "wasm32v1-none",
+    "thumbv7em-none-eabihf",
+    "thumbv8m.main-none-eabihf",
+    "riscv32imac-unknown-none-elf",
+];
 
 /// The tests: all filter types, small and large, and their files.
 const TESTS: &[&str] = &["--test", "portable", "--", "algebra::", "golden::", "large::"];
@@ -30,11 +35,14 @@ pub(crate) fn wasm() -> Result {
         .run()
 }
 
-/// Checks that the library compiles for a target without the standard library.
+/// Checks that the library compiles for targets without the standard library.
 fn no_std() -> Result {
-    succeeds(Path::new("rustup"), &["target", "add", NO_STD_TARGET])
-        .map_err(|()| format!("`rustup target add {NO_STD_TARGET}` fails"))?;
-    check_without_std(&["--target", NO_STD_TARGET])
+    for target in NO_STD_TARGETS {
+        succeeds(Path::new("rustup"), &["target", "add", target])
+            .map_err(|()| format!("`rustup target add {target}` fails"))?;
+        check_without_std(&["--target", target])?;
+    }
+    Ok(())
 }
 
 /// Checks that the library compiles with vector kernels and without the feature `std`.

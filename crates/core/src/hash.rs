@@ -13,6 +13,7 @@
 use crate::no_std::*;
 use core::fmt;
 use core::hash::Hasher as _;
+use core::num::NonZeroU64;
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 use siphasher::sip::SipHasher13;
@@ -158,6 +159,36 @@ impl HashSpec {
                 keys.for_each(|key| hashes.extend(self.hash_wide(key.as_ref())));
             }
         }
+    }
+
+    /// Returns which of `shards` parts a hash belongs to, from 0 on: for keys that are divided among filters,
+    /// each of a thread, a machine or a file. Of a 128-bit hash it takes the low word.
+    ///
+    /// **Do not divide keys by bits of the hash itself.** A filter places keys by these bits. If all its
+    /// keys have some of them in common, they take a part of its memory only, and it contains most of
+    /// the keys that are looked up in it.
+    ///
+    /// The same on every machine and in every later version.
+    ///
+    /// ```
+    /// use std::num::NonZeroU64;
+    /// use petal::{BloomFilter, HashSpec};
+    ///
+    /// let shards = NonZeroU64::new(4).unwrap();
+    /// let mut filters = vec![BloomFilter::with_fpr(1000, 0.01)?; 4];
+    /// for key in ["one", "two", "three"] {
+    ///     let hash = HashSpec::default().hash(key.as_bytes());
+    ///     filters[HashSpec::shard(hash, shards) as usize].insert_mixed_hash(hash);
+    /// }
+    /// # Ok::<_, petal::Error>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn shard(hash: u64, shards: NonZeroU64) -> u64 {
+        // The finalizer of MurmurHash3, whose bits have no simple relation to those of the hash.
+        let mixed = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        let mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        ((u128::from(mixed ^ mixed >> 33) * u128::from(shards.get())) >> 64) as u64
     }
 
     /// Returns an error if a hash does not have this number of words.

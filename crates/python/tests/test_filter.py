@@ -191,6 +191,24 @@ def test_windowed_filter_uses_the_systems_clock(tmp_path):
     assert "a" in petal.load(tmp_path / "seen")
 
 
+def test_filter_that_would_contain_every_key_is_refused():
+    for kind in petal.BloomFilter, petal.ClassicBloomFilter, petal.CountingBloomFilter:
+        with pytest.raises(ValueError, match="fewer keys, or more memory or bits, found 20,000"):
+            kind(20_000, memory_limit=64 if kind is not petal.CountingBloomFilter else 256)
+    with pytest.raises(ValueError, match="fewer keys, or more memory or bits"):
+        petal.BloomFilter(20_000, bits=64)
+
+
+def test_growth_does_not_end_where_the_rate_is_out_of_reach():
+    grows = petal.ScalableBloomFilter(1000, 1e-12)
+    grows.update(range(300_000))
+    assert grows.inserted == 300_000 and grows.keeps_fpr and not grows.is_overfull
+    grows = petal.ScalableBloomFilter(40, 2e-17)
+    assert all(grows.add(key) for key in range(100_000))
+    assert not grows.keeps_fpr and grows.is_overfull and 99_999 in grows
+    assert petal.from_bytes(grows.to_bytes()).inserted == 100_000
+
+
 def test_growing_filters_grow():
     scalable = petal.ScalableBloomFilter(100, 0.01, growth=4)
     scalable.update(range(5000))

@@ -1,5 +1,6 @@
 """`issubset`, `<=`, `isdisjoint`, and filters whose keys were changed in different ways."""
 
+import math
 import operator
 from pathlib import Path
 
@@ -46,6 +47,14 @@ def test_incomparable_filters_are_refused(kind: type) -> None:
     with pytest.raises(TypeError):
         _ = one <= {"1"}
     assert one != {"1"} and one == one.copy()
+
+
+@pytest.mark.parametrize("kind", BLOOM[:2])
+def test_full_filter_is_not_disjoint_from_itself(kind: type) -> None:
+    full = kind(100, 0.01)
+    full.update(range(20_000))
+    assert not full.isdisjoint(full) and math.isnan(full.jaccard(full))
+    assert full.isdisjoint(kind(100, 0.01))
 
 
 @pytest.mark.parametrize("kind", BLOOM[:2])

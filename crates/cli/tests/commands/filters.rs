@@ -347,6 +347,19 @@ fn build_accepts_the_capacity_that_plan_computes() {
     }
 }
 
+/// A size at which the filter would contain nearly every key is refused, and nothing is written.
+#[test]
+fn filter_that_would_contain_every_key_is_refused() {
+    let dir = TestDir::new();
+    write_lines(&dir.files.file("a"), 0..10);
+    for kind in ["bloom", "classic", "counting", "wide"] {
+        let error = dir.run(&format!("build -q --type {kind} -n 1e9 -m 1K -o f a")).failure();
+        let expected = "capacity: expected fewer keys, or more memory or bits, found 1,000,000,000";
+        assert!(error.contains(expected), "{kind}: {error}");
+        assert!(!dir.files.file("f").exists(), "{kind}");
+    }
+}
+
 /// Planning does not allocate the filter: these have 100 GB and more.
 #[test]
 fn plan_sizes_beyond_the_memory() {

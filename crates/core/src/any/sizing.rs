@@ -210,7 +210,7 @@ impl ScalableBuilder {
     pub fn sizing(&self) -> Result<Sizing> {
         let plan = self.plan()?;
         let layout = plan.layout(0)?;
-        let info = FilterInfo { capacity: plan.first(), target_fpr: plan.fpr(), inserted: 0 };
+        let info = FilterInfo::planned(plan.first(), plan.fpr());
         Ok(Sizing {
             filter_type: FilterType::Scalable,
             info,
@@ -231,7 +231,7 @@ impl WindowedBuilder {
     pub fn sizing(&self) -> Result<Sizing> {
         let plan = self.plan()?;
         let layout = plan.layout()?;
-        let info = FilterInfo { capacity: plan.keys, target_fpr: plan.fpr, inserted: 0 };
+        let info = FilterInfo::planned(plan.keys, plan.fpr);
         Ok(Sizing {
             filter_type: FilterType::Windowed,
             info,

@@ -168,14 +168,13 @@ impl<L: Layout> Builder<L> {
         if self.least_space {
             self.check_least_space()?;
         }
-        let mut planned = self.keys.unwrap_or(0);
-        let (layout, target) = match *self {
+        let (layout, info) = match *self {
             Self { bits: Some(bits), probes: Some(probes), .. } => {
                 let layout = match small {
                     Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
                     None => L::for_bits(bits, probes)?,
                 };
-                self.target(layout, &mut planned)?
+                (layout, self.info_of(layout)?)
             }
             Self { bits: Some(bits), .. } => {
                 let layout = match (small, self.keys, self.rate) {
@@ -187,7 +186,7 @@ impl<L: Layout> Builder<L> {
                         return Err(Error::invalid("probes", expected, "none"));
                     }
                 };
-                self.target(layout, &mut planned)?
+                (layout, self.info_of(layout)?)
             }
             Self { keys: Some(keys), rate: Some(rate), probes, .. } => {
                 let layout = match (small, probes) {
@@ -196,7 +195,7 @@ impl<L: Layout> Builder<L> {
                     (None, None) if self.least_space => L::for_least_space(keys, rate)?,
                     (None, None) => L::for_fpr(keys, rate)?,
                 };
-                (layout, rate)
+                (layout, FilterInfo::planned(keys, rate))
             }
             Self { keys: Some(keys), memory: Some(memory), probes, .. } => {
                 let bytes = memory.as_u64();
@@ -209,7 +208,7 @@ impl<L: Layout> Builder<L> {
                     (None, None) => L::for_memory(keys, ByteSize::bytes(part)),
                 };
                 let layout = layout.map_err(|error| error.in_parts(bytes, times))?;
-                (layout, layout.fpr(keys))
+                (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
             }
             _ => return Err(Error::unsized_filter()),
         };
@@ -223,7 +222,7 @@ impl<L: Layout> Builder<L> {
                 format!("{most} bytes where {needed} are needed"),
             ));
         }
-        Ok((layout, FilterInfo { capacity: planned, target_fpr: target, inserted: 0 }))
+        Ok((layout, info))
     }
 
     /// Checks that nothing else determines the size or the probes.
@@ -250,23 +249,21 @@ impl<L: Layout> Builder<L> {
         Ok(())
     }
 
-    /// Returns the layout, which bits determine, with its target rate. With a rate and no capacity it
-    /// sets the capacity to the number of keys at the rate.
-    fn target(&self, layout: L, planned: &mut u64) -> Result<(L, f64)> {
-        let target = match (self.keys, self.rate) {
+    /// Returns the plan of a layout that bits determine. With a rate and no capacity, the capacity is the
+    /// number of keys at the rate.
+    fn info_of(&self, layout: L) -> Result<FilterInfo> {
+        match (self.keys, self.rate) {
             (Some(keys), Some(rate)) => {
                 check_kept(rate, layout.fpr(keys))?;
-                rate
+                Ok(FilterInfo::planned(keys, rate))
             }
             (None, Some(rate)) => {
-                *planned = layout.capacity_at_fpr(rate);
-                check_kept(rate, layout.fpr((*planned).max(1)))?;
-                rate
+                let keys = layout.capacity_at_fpr(rate);
+                check_kept(rate, layout.fpr(keys.max(1)))?;
+                Ok(FilterInfo::planned(keys, rate))
             }
-            (Some(keys), None) => layout.fpr(keys),
-            (None, None) => 0.0,
-        };
-        Ok((layout, target))
+            (keys, None) => FilterInfo::of_size(keys, |keys| layout.fpr(keys)),
+        }
     }
 
     /// Returns the hash.

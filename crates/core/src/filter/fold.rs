@@ -126,8 +126,8 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// Estimates how many keys two filters have in common, with standard errors.
     ///
     /// Filters of different sizes are folded to the largest common size, but the number of keys of
-    /// each is estimated from all its bits. If a folded filter is full, the standard errors of the
-    /// common keys are infinite.
+    /// each is estimated from all its bits. If a folded filter is full, the number of common keys is
+    /// unknown: NaN, with an infinite standard error.
     ///
     /// ```
     /// use petal::BloomFilter;

@@ -330,7 +330,8 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
         } else {
             cardinality_of(&self.layout, common)
         };
-        self.set_inserted(whole_cardinality(&self.layout, keys));
+        // There may be none: common bits may be set by different keys.
+        self.set_inserted(whole_cardinality(&self.layout, keys.round()));
         Ok(())
     }
 

@@ -28,7 +28,7 @@ use crate::key::Key;
 use crate::layout::BlockedLayout;
 use crate::results::BatchResults;
 use crate::store::{CacheLine, Owned, Store, StoreMut, lines_as_words, lines_as_words_mut};
-use crate::threads::run_each;
+use crate::threads::{run_each, useful_threads};
 
 /// The number of hashes that a thread sorts in a round, 32 MiB.
 const ROUND: usize = 1 << 22;
@@ -66,9 +66,6 @@ impl<S: StoreMut> BloomFilter<S> {
     ///
     /// # Errors
     /// If memory allocation fails; the filter is then unchanged.
-    ///
-    /// # Panics
-    /// If a thread cannot be started. Some of the keys may have been inserted.
     pub fn insert_parallel<K: Key + Sync>(
         &mut self,
         keys: &[K],
@@ -91,9 +88,6 @@ impl<S: StoreMut> BloomFilter<S> {
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     ///
     /// # Errors
-    /// As [`insert_parallel`](Self::insert_parallel).
-    ///
-    /// # Panics
     /// As [`insert_parallel`](Self::insert_parallel).
     pub fn insert_mixed_hashes_parallel(
         &mut self,
@@ -162,7 +156,7 @@ impl Plan {
     /// or are cheap.
     fn new(layout: BlockedLayout, keys: usize, quick: bool, threads: NonZeroUsize) -> Option<Self> {
         // A thread must have enough keys to be worth its start.
-        let threads = threads.get().min(keys / (FEW / 2));
+        let threads = useful_threads(threads, keys / (FEW / 2)).get();
         if threads < 2 || quick && layout.lines() < SMALL {
             return None;
         }

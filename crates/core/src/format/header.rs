@@ -7,7 +7,7 @@ use core::fmt;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::kind::FilterType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Grouped, Result};
 use crate::hash::HashSpec;
 use crate::store::CacheLine;
 
@@ -59,6 +59,29 @@ pub struct FilterInfo {
     pub(crate) target_fpr: f64,
     /// The number of inserts that were new.
     pub(crate) inserted: u64,
+}
+
+/// The rate from which a filter is refused whose rate follows from its size: it is 100 % when rounded,
+/// and the filter contains nearly everything.
+const USELESS_FPR: f64 = 0.9995;
+
+impl FilterInfo {
+    /// Returns the values of an empty filter with this plan.
+    pub(crate) fn planned(capacity: u64, target_fpr: f64) -> Self {
+        Self { capacity, target_fpr, inserted: 0 }
+    }
+
+    /// Returns the values of an empty filter whose rate at the capacity follows from its size; without
+    /// a capacity there is no plan.
+    pub(crate) fn of_size(capacity: Option<u64>, fpr: impl Fn(u64) -> f64) -> Result<Self> {
+        let Some(capacity) = capacity else { return Ok(Self::default()) };
+        let fpr = fpr(capacity);
+        if fpr < USELESS_FPR {
+            return Ok(Self::planned(capacity, fpr));
+        }
+        let found = format!("{}, at which the filter contains nearly every key", Grouped(capacity));
+        Err(Error::invalid("capacity", "fewer keys, or more memory or bits", found))
+    }
 }
 
 /// A header that passed all checks that do not need the data.

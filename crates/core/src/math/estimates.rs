@@ -14,6 +14,10 @@ pub fn cardinality(zero_share: f64, bit_probability: f64) -> f64 {
     if zero_share >= 1.0 {
         return 0.0;
     }
+    // Not by the formula, which is NaN for a filter of one bit.
+    if zero_share <= 0.0 {
+        return f64::INFINITY;
+    }
     zero_share.ln() / (-bit_probability).ln_1p()
 }
 
@@ -36,6 +40,6 @@ mod tests {
     fn cardinality_from_the_share_of_zero_bits() {
         assert!((cardinality((-0.5f64).exp(), 1e-6) / 500_000.0 - 1.0).abs() < 1e-5);
         assert_eq!(cardinality(1.0, 1e-6), 0.0);
-        assert!(cardinality(0.0, 1e-6).is_infinite());
+        assert!(cardinality(0.0, 1e-6).is_infinite() && cardinality(0.0, 1.0).is_infinite());
     }
 }

@@ -35,7 +35,7 @@ use crate::no_std::*;
 /// 19 of 20 cases, unless it is close to a limit such as 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The estimate.
+    /// The estimate; NaN if unknown.
     pub value: f64,
     /// Its standard error; infinite if unknown.
     pub error: f64,
@@ -61,8 +61,8 @@ pub struct Overlap {
 /// set and their union. `error` returns the standard error of an estimate for a number of keys:
 /// [`classic_standard_error`] or [`blocked_standard_error`].
 ///
-/// The estimate of a filter without clear bits is infinite, and so are all errors that depend on
-/// it.
+/// The estimate of a filter without clear bits is infinite. If the union is such a filter, intersection
+/// and Jaccard index are unknown, unless one of the sets is empty.
 #[must_use]
 pub fn overlap([left, right, union]: [f64; 3], error: impl Fn(f64) -> f64) -> Overlap {
     let estimate = |value: f64| {
@@ -71,8 +71,10 @@ pub fn overlap([left, right, union]: [f64; 3], error: impl Fn(f64) -> f64) -> Ov
     };
     let (a, b, u) = (estimate(left), estimate(right), estimate(union));
     if !u.value.is_finite() {
-        let unknown = Estimate { value: 0.0, error: f64::INFINITY };
-        return Overlap { left: a, right: b, union: u, intersection: unknown, jaccard: unknown };
+        let (value, error) =
+            if left == 0.0 || right == 0.0 { (0.0, 0.0) } else { (f64::NAN, f64::INFINITY) };
+        let common = Estimate { value, error };
+        return Overlap { left: a, right: b, union: u, intersection: common, jaccard: common };
     }
     // By chance the estimate of the union may exceed the sum of both, or be below one of them.
     let both = (left + right - union).clamp(0.0, left.min(right));
@@ -182,6 +184,9 @@ mod tests {
         let full = overlap([10.0, f64::INFINITY, f64::INFINITY], error);
         assert!(full.left.error.is_finite() && full.right.error.is_infinite());
         assert!(full.jaccard.error.is_infinite() && full.intersection.error.is_infinite());
+        assert!(full.jaccard.value.is_nan() && full.intersection.value.is_nan());
+        let empty = overlap([0.0, f64::INFINITY, f64::INFINITY], error);
+        assert_eq!((empty.intersection.value, empty.intersection.error), (0.0, 0.0));
         // The same set twice: the intersection has the error of one set, the Jaccard index none.
         let same = overlap([1000.0; 3], error);
         assert!((same.intersection.error / same.left.error - 1.0).abs() < 1e-9);

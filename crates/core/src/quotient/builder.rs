@@ -95,18 +95,18 @@ impl QuotientBuilder {
             let expected = "either a rate or slots and bits of a remainder, which decide the rate";
             return Err(Error::invalid("size", expected, "both"));
         }
-        let (layout, planned, target) = match *self {
+        Ok(match *self {
             Self { keys: Some(keys), rate: Some(rate), max_capacity, .. } => {
                 let most = max_capacity.unwrap_or(keys).max(keys);
-                (QuotientLayout::for_growth(keys, rate, most)?, most, rate)
+                let layout = QuotientLayout::for_growth(keys, rate, most)?;
+                (layout, FilterInfo::planned(most, rate))
             }
             Self { slots: Some(slots), remainder_bits: Some(bits), .. } => {
                 let layout = QuotientLayout::new(slots, bits)?;
-                let planned = self.max_capacity.or(self.keys);
-                (layout, planned.unwrap_or(0), planned.map_or(0.0, |keys| layout.fpr(keys)))
+                let keys = self.max_capacity.or(self.keys);
+                (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
             }
             _ => return Err(Error::unsized_filter()),
-        };
-        Ok((layout, FilterInfo { capacity: planned, target_fpr: target, inserted: 0 }))
+        })
     }
 }

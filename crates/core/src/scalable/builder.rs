@@ -47,9 +47,8 @@ impl ScalableBuilder {
 
     /// Sets the target false-positive rate, for any number of keys.
     ///
-    /// Later layers have small shares of the rate, which limits the number of keys with 64-bit
-    /// hashes: to more than 10¹⁰ at a rate of 10⁻⁶, to about 10⁹ at 10⁻⁸, from a small first layer.
-    /// Inserts beyond that fail. A first layer for most of the keys raises the limit.
+    /// For very many keys 64-bit hashes do not reach a very low rate. The filter then grows on at the rate
+    /// that is possible: see [`keeps_fpr`](ScalableBloomFilter::keeps_fpr).
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Self {
         self.rate = Some(fpr);

@@ -97,8 +97,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         len
     }
 
-    /// Includes the layers that will be needed. 1 if no number of layers holds
-    /// `keys` keys at the target rate.
+    /// Includes the layers that will be needed. 1 if no number of layers holds `keys` keys.
     ///
     /// Cost: about a millisecond for each layer that is not there yet.
     fn expected_fpr(&self, keys: u64) -> f64 {

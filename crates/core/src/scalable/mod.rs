@@ -70,8 +70,9 @@ pub struct ScalableBloomFilter<S = Owned> {
 // ---- Constructors -------------------------------------------------------------------------------
 
 impl ScalableBloomFilter {
-    /// Creates a filter with a false-positive rate of at most `fpr` for any number of keys. The
-    /// first layer is made for `capacity` keys.
+    /// Creates a filter with a false-positive rate of at most `fpr` for any number of keys, as far as
+    /// 64-bit hashes reach it: see [`keeps_fpr`](Self::keeps_fpr). The first layer is made for
+    /// `capacity` keys.
     ///
     /// # Errors
     /// If the rate is not between 0 and 1 or cannot be reached with 64-bit hashes, or memory
@@ -183,6 +184,15 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.plan.share(layer)
     }
 
+    /// Returns whether the layers keep the target rate when they are full. False only if that rate is
+    /// very low for so many keys: 64-bit hashes do not reach the shares of the newest layers, which have
+    /// the rate that is possible. From the default first layer it is true up to 2 million keys at 10⁻¹², 260
+    /// million at 10⁻⁹. A [`WideBloomFilter`](crate::WideBloomFilter) has no such limit.
+    #[must_use]
+    pub fn keeps_fpr(&self) -> bool {
+        self.plan.keeps_fpr(self.layers())
+    }
+
     /// Returns the number of keys that fit into `memory`, in the present layers and those to come.
     ///
     /// Cost: up to a millisecond for each layer to come.
@@ -237,8 +247,8 @@ impl ScalableBloomFilter {
     /// layer is allocated.
     ///
     /// # Errors
-    /// If another layer is needed and its memory cannot be allocated, its rate cannot be reached
-    /// with 64-bit hashes, or there are 64 layers. The filter is then unchanged.
+    /// If another layer is needed and its memory cannot be allocated, or there are 64 layers. The filter
+    /// is then unchanged.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
         self.insert_mixed_hash(key.hash_with(&self.hash))

@@ -15,6 +15,10 @@ const MAX_GROWTH: u64 = 1 << 15;
 /// The largest number of layers. With a growth of 2, 64-bit numbers overflow first.
 pub(super) const MAX_LAYERS: u64 = 64;
 
+/// The lowest rate of a layer, as a multiple of the rate of collisions of hashes: a layout has at least
+/// twice that for all inserted keys, which are slightly more than the counted ones.
+const ABOVE_FLOOR: f64 = 2.002;
+
 /// A larger growth after small layers, which take little memory, so that large filters have few
 /// layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -104,6 +108,9 @@ impl LayerPlan {
     }
 
     /// Returns capacity and target rate of a layer. It is full when that many keys were new to it.
+    ///
+    /// The rate is the layer's share. Where 64-bit hashes do not reach that, a layer after the first has
+    /// the rate that is possible, so that the filter can grow on.
     pub(super) fn info(&self, layer: u32) -> Result<FilterInfo> {
         if u64::from(layer) >= MAX_LAYERS {
             return Err(Error::full(
@@ -111,11 +118,18 @@ impl LayerPlan {
                 "plan for a larger capacity, or a larger growth factor",
             ));
         }
-        let target = self.rate * self.share(layer);
+        let share = self.rate * self.share(layer);
         let keys = (0..layer).try_fold(self.first, |keys, _| self.after(keys));
-        let floor = math::hash_floor(u64::MAX);
-        let planned = keys.ok_or_else(|| Error::unattainable(u64::MAX, target, floor))?;
-        Ok(FilterInfo { capacity: planned, target_fpr: target, inserted: 0 })
+        let keys =
+            keys.ok_or_else(|| Error::unattainable(u64::MAX, share, math::hash_floor(u64::MAX)))?;
+        let possible = ABOVE_FLOOR * math::hash_floor(keys.saturating_add(1));
+        Ok(FilterInfo::planned(keys, if layer > 0 { share.max(possible) } else { share }))
+    }
+
+    /// Returns whether the rates of this number of layers sum to at most the target rate.
+    pub(super) fn keeps_fpr(&self, layers: u32) -> bool {
+        let rates = (0..layers).map(|layer| self.info(layer).map_or(1.0, |info| info.target_fpr));
+        rates.sum::<f64>() <= self.rate
     }
 
     /// Returns the layout of a layer, which keeps its share of the rate until it is full.

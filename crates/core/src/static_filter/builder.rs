@@ -11,10 +11,13 @@ use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::math;
 use crate::store::{Owned, StoreMut, lines_as_words_mut};
-use crate::threads::run_each;
+use crate::threads::{run_each, useful_threads};
 
 /// The lowest rate: 32 columns, the largest number, have 2.33 · 10⁻¹⁰.
 pub(crate) const MIN_FPR: f64 = 2.5e-10;
+
+/// The least number of keys for which another thread pays.
+const KEYS_OF_A_THREAD: usize = 1 << 10;
 
 /// Builds a [`StaticFilter`].
 ///
@@ -83,8 +86,8 @@ impl StaticBuilder {
         self
     }
 
-    /// Sets the number of threads \[default: 1\]. The filter is the same for any number. Without the
-    /// feature `std` there is one thread.
+    /// Sets the number of threads \[default: 1\]; more than useful or than the system gives are not
+    /// started. The filter is the same for any number. Without the feature `std` there is one thread.
     #[must_use]
     pub fn threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = threads;
@@ -126,7 +129,7 @@ impl StaticBuilder {
         self.check(keys.len() as u64)?;
         let mut hashes = words(keys.len())?;
         let hashes = &mut lines_as_words_mut(hashes.lines_mut())[..keys.len()];
-        let part = keys.len().div_ceil(self.threads.get()).max(1);
+        let part = keys.len().div_ceil(self.threads_for(keys.len()).get()).max(1);
         run_each(keys.chunks(part).zip(hashes.chunks_mut(part)), |(keys, hashes)| {
             let mut few = Vec::with_capacity(CHUNK.min(keys.len()));
             for (keys, hashes) in keys.chunks(CHUNK).zip(hashes.chunks_mut(CHUNK)) {
@@ -179,9 +182,13 @@ impl StaticBuilder {
         Ok(rate)
     }
 
+    fn threads_for(&self, keys: usize) -> NonZeroUsize {
+        useful_threads(self.threads, keys / KEYS_OF_A_THREAD)
+    }
+
     fn made_of(self, hashes: &mut [u64]) -> Result<StaticFilter> {
         let rate = self.check(hashes.len() as u64)?;
-        let wanted = Wanted { rate, seed: self.level, threads: self.threads };
+        let wanted = Wanted { rate, seed: self.level, threads: self.threads_for(hashes.len()) };
         let mut spare = words(hashes.len())?;
         let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
         let (table, keys) = if self.fuse {

@@ -10,7 +10,7 @@ use core::slice::IterMut;
 
 use crate::error::{Error, Result};
 use crate::kernel::scale;
-use crate::threads::run_each;
+use crate::threads::{run_each, useful_threads};
 
 /// The number of hashes of a group that is sorted at once, and the largest number of groups.
 const GROUP: usize = 1 << 14;
@@ -31,10 +31,10 @@ pub(super) fn sort(
     sort_groups(spare, hashes, &lengths, threads)
 }
 
-/// Replaces the hashes by others and copies them to `spare`, which has the same length, in groups of
-/// neighbouring hashes; returns the lengths of the groups. Within a group they are in no order.
+/// Mixes hashes and writes them to `spare`, which has the same length, in groups of neighbouring hashes;
+/// returns the lengths of the groups. Within a group they are in no order.
 pub(super) fn partition(
-    hashes: &mut [u64],
+    hashes: &[u64],
     spare: &mut [u64],
     groups: usize,
     mix: impl Fn(u64) -> u64 + Sync,
@@ -42,12 +42,9 @@ pub(super) fn partition(
 ) -> Vec<usize> {
     let group_of = |g: u64| scale(g, groups as u64) as usize;
     let part = hashes.len().div_ceil(threads.get()).max(1);
-    let counts = run_each(hashes.chunks_mut(part), |hashes| {
+    let counts = run_each(hashes.chunks(part), |hashes| {
         let mut counts = vec![0; groups];
-        for hash in hashes {
-            *hash = mix(*hash);
-            counts[group_of(*hash)] += 1;
-        }
+        hashes.iter().for_each(|&hash| counts[group_of(mix(hash))] += 1);
         counts
     });
     // The space of a group is divided among the threads.
@@ -59,7 +56,8 @@ pub(super) fn partition(
         }
     }
     run_each(hashes.chunks(part).zip(places), |(hashes, mut places)| {
-        for &g in hashes {
+        for &hash in hashes {
+            let g = mix(hash);
             if let Some(place) = places[group_of(g)].next() {
                 *place = g;
             }
@@ -173,6 +171,7 @@ pub(super) fn share_work<W: Send, T>(
     scratch: impl Fn() -> T + Sync,
     act: impl Fn(&mut T, W) -> Result<()> + Sync,
 ) -> Result<()> {
+    let threads = useful_threads(threads, work.size_hint().1.unwrap_or(usize::MAX));
     let work = std::sync::Mutex::new(work);
     // The lock is not held during the work.
     let next = || work.lock().ok()?.next();

@@ -87,16 +87,16 @@ impl VectorQuotientBuilder {
             let expected = "either a rate or blocks and bits of a tag, which decide the rate";
             return Err(Error::invalid("size", expected, "both"));
         }
-        let (layout, planned, target) = match *self {
+        Ok(match *self {
             Self { keys: Some(keys), rate: Some(rate), .. } => {
-                (VectorQuotientLayout::for_fpr(keys, rate)?, keys, rate)
+                let layout = VectorQuotientLayout::for_fpr(keys, rate)?;
+                (layout, FilterInfo::planned(keys, rate))
             }
             Self { blocks: Some(blocks), tag_bits: Some(bits), keys, .. } => {
                 let layout = VectorQuotientLayout::new(blocks, bits)?;
-                (layout, keys.unwrap_or(0), keys.map_or(0.0, |keys| layout.fpr(keys)))
+                (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
             }
             _ => return Err(Error::unsized_filter()),
-        };
-        Ok((layout, FilterInfo { capacity: planned, target_fpr: target, inserted: 0 }))
+        })
     }
 }

@@ -82,6 +82,12 @@ impl<S: Store> Membership for VectorQuotientFilter<S> {
         (self.len() as f64 / self.layout.slots() as f64).min(1.0)
     }
 
+    /// Exact: the rate depends on the number of fingerprints, not on chance.
+    fn is_overfull(&self) -> bool {
+        let target = self.info.target_fpr;
+        target > 0.0 && self.len() > self.layout.capacity_at_fpr(target)
+    }
+
     fn capacity_left(&self) -> Option<u64> {
         if self.info.target_fpr == 0.0 {
             return None;

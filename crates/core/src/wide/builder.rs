@@ -84,16 +84,18 @@ impl WideBuilder {
 
     /// Returns the layout of each half, without building the filter.
     pub(crate) fn plan(&self) -> Result<(BlockedLayout, FilterInfo)> {
-        let (layout, keys, target) = match *self {
+        let (layout, info) = match *self {
             Self { keys: Some(keys), rate: Some(rate), .. } => {
-                (BlockedLayout::for_fpr(keys, half_fpr(keys, rate)?)?, keys, rate)
+                let layout = BlockedLayout::for_fpr(keys, half_fpr(keys, rate)?)?;
+                (layout, FilterInfo::planned(keys, rate))
             }
             Self { keys: Some(keys), memory: Some(memory), .. } => {
                 let bytes = memory.as_u64();
                 let layout = BlockedLayout::for_memory(keys, ByteSize::bytes(bytes / 2));
                 let layout = layout.map_err(|error| error.in_parts(bytes, 2))?;
-                let rate = math::wide_fpr(keys, layout.blocks(), layout.lanes(), layout.probes());
-                (layout, keys, rate)
+                let rate =
+                    |keys| math::wide_fpr(keys, layout.blocks(), layout.lanes(), layout.probes());
+                (layout, FilterInfo::of_size(Some(keys), rate)?)
             }
             _ => return Err(Error::unsized_filter()),
         };
@@ -105,6 +107,6 @@ impl WideBuilder {
                 format!("less than the {needed} bytes that are needed"),
             ));
         }
-        Ok((layout, FilterInfo { capacity: keys, target_fpr: target, inserted: 0 }))
+        Ok((layout, info))
     }
 }

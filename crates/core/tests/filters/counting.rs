@@ -1,9 +1,9 @@
 //! Counting filters: comparison with an array of counters, rates after removals, files.
 
 use petal::{
-    BatchResults, BlockedLayout, BloomFilter, Borrowed, ByteSize, ClassicCountingBloomFilter,
-    CountingBloomFilter, CountingFilter, Filter, HashSpec, Layout, Membership, MembershipMut,
-    Persist as _,
+    BatchResults, BlockedLayout, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter,
+    ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter, Filter, HashSpec, Layout,
+    Membership, MembershipMut, Persist as _,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -21,6 +21,40 @@ fn random_operations_equal_the_model() {
         let len = 20 + rng.below(400);
         models::counting::drive(&rng.bytes(len));
     }
+}
+
+/// Inputs that the fuzzer found: a filter of one counter, which is set after a union.
+#[test]
+fn found_operations_equal_the_model() {
+    models::counting::drive(&[0xd4, 0, 0, 0, 0x11, 0xc0, 0xe2, 0x26, 0x31, 0, 0x2c]);
+}
+
+/// A union of filters has at least one key if any bit is set, and a full filter is not disjoint from
+/// itself.
+#[test]
+fn tiny_and_full_filters_have_keys_and_overlap() {
+    let mut one = ClassicCountingBloomFilter::builder().bits(1).probes(2).build().unwrap();
+    let empty = one.try_clone().unwrap();
+    one.insert("key");
+    one.union(&empty).unwrap();
+    assert!(one.inserted() == 1 && one.estimated_len().is_infinite());
+    for bits in 1..100 {
+        let mut one = ClassicBloomFilter::with_bits(bits, 9).unwrap();
+        let empty = one.try_clone().unwrap();
+        one.insert("key");
+        one.union(&empty).unwrap();
+        assert!(one.inserted() >= 1, "{bits}");
+        one.insert_uncounted("key");
+        assert!(one.inserted() >= 1, "{bits}");
+        assert!(one.union_folded(&empty).unwrap().inserted() >= 1, "{bits}");
+    }
+    let mut full = BloomFilter::with_bits(512, 8).unwrap();
+    full.extend(0..10_000u64);
+    let common = full.compare(&full).unwrap();
+    assert!(full.fill_ratio() == 1.0 && common.intersection.value.is_nan(), "{common:?}");
+    assert!(common.jaccard.value.is_nan() && common.jaccard.error.is_infinite(), "{common:?}");
+    let none = full.compare(&BloomFilter::with_bits(512, 8).unwrap()).unwrap();
+    assert_eq!((none.intersection.value, none.intersection.error), (0.0, 0.0));
 }
 
 /// A key that is inserted repeatedly saturates its counters.

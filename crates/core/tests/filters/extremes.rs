@@ -4,9 +4,9 @@
 //! must still open after insertions, removals and unions, and after it was written again.
 
 use petal::{
-    AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterType, Persist as _, QuotientFilter, ScalableBloomFilter,
-    VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, verify_bytes,
+    AnyFilter, BatchResults, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
+    CountingBloomFilter, FilterType, Membership as _, Persist as _, QuotientFilter,
+    ScalableBloomFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, verify_bytes,
 };
 
 use crate::naive::update_checksums;
@@ -208,4 +208,54 @@ fn window_with_the_maximum_number_of_rotations() {
             assert_eq!(ours.as_dyn().estimated_len(), theirs.as_dyn().estimated_len());
         }
     }
+}
+
+/// Every filter that a builder makes can be read: a size at which the filter would contain nearly every
+/// key is refused.
+#[test]
+fn every_filter_that_is_built_can_be_read() {
+    let (mut built, mut refused) = (0, 0);
+    let mut check = |filter: petal::Result<AnyFilter>, about: String| match filter {
+        Ok(filter) => {
+            let result = verify_bytes(&file_of(&filter)).and_then(|()| read(&file_of(&filter)));
+            result.unwrap_or_else(|error| panic!("{about}: {error}"));
+            built += 1;
+        }
+        Err(error) => {
+            assert!(error.is_invalid() && !error.is_alloc(), "{about}: {error}");
+            refused += 1;
+        }
+    };
+    for keys in [0, 1, 100, 20_000, 1_000_000_000, 1 << 40, u64::MAX] {
+        macro_rules! check {
+            ($($builder:expr),*) => {
+                $(check($builder.build().map(AnyFilter::from), stringify!($builder).to_owned() + &format!(" of {keys} keys"));)*
+            };
+        }
+        for size in [64, 128, 1000] {
+            let memory = ByteSize::bytes(size);
+            check!(
+                BloomFilter::builder().capacity(keys).memory(memory),
+                BloomFilter::builder().capacity(keys).memory(memory).probes(5),
+                BloomFilter::builder().capacity(keys).bits(size),
+                BloomFilter::builder().capacity(keys).bits(size).probes(8),
+                ClassicBloomFilter::builder().capacity(keys).memory(memory),
+                ClassicBloomFilter::builder().capacity(keys).bits(size),
+                ClassicBloomFilter::builder().capacity(keys).bits(size / 64).probes(3),
+                CountingBloomFilter::builder().capacity(keys).memory(memory),
+                ClassicCountingBloomFilter::builder().capacity(keys).memory(memory),
+                ClassicCountingBloomFilter::builder().capacity(keys).bits(size).probes(2),
+                WideBloomFilter::builder().capacity(keys).memory(memory),
+                QuotientFilter::builder().capacity(keys).slots(size).remainder_bits(1),
+                QuotientFilter::builder().max_capacity(keys).slots(size).remainder_bits(3),
+                VectorQuotientFilter::builder().capacity(keys).blocks(size).tag_bits(6)
+            );
+        }
+    }
+    assert!(built > 100 && refused > 100, "{built} {refused}");
+    let error = BloomFilter::with_memory(20_000, ByteSize::bytes(64)).unwrap_err().to_string();
+    let expected = "capacity: expected fewer keys, or more memory or bits, found 20,000, at which";
+    assert!(error.starts_with(expected), "{error}");
+    // A rate that is high but useful to someone.
+    assert!(BloomFilter::with_memory(1000, ByteSize::bytes(64)).unwrap().target_fpr() > 0.8);
 }

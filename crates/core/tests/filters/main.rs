@@ -24,6 +24,7 @@ mod transfer;
 mod vector_quotient;
 mod wide;
 mod windowed;
+mod zz_measure;
 
 #[path = "../models/layers_kit.rs"]
 mod kit;

@@ -2,7 +2,8 @@
 //! format.
 
 use petal::{
-    BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, QuotientFilter, QuotientLayout,
+    BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, QuotientFilter,
+    QuotientLayout, VectorQuotientFilter,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -455,4 +456,34 @@ fn documented_example_is_correct() {
         assert!(section.contains(&row), "{row}");
     }
     assert_eq!(file_of(&filter)[4096..], data);
+}
+
+/// The rate does not depend on chance: one key above the rate is one too many, however small the filter.
+#[test]
+fn filters_above_their_rate_are_overfull() {
+    let mut overfull = 0;
+    for (keys, rate) in [(10, 0.01), (100, 0.01), (100, 0.005), (1000, 1e-4), (1000, 0.1)] {
+        let mut filter = QuotientFilter::with_fpr(keys, rate).unwrap();
+        let limit = filter.layout().capacity_at_fpr(rate);
+        let mut hash = 0u64;
+        let mut insert = |filter: &mut QuotientFilter| {
+            hash = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            filter.insert_mixed_hash(hash)
+        };
+        while filter.distinct() < limit {
+            assert!(!filter.is_overfull(), "{keys} {rate}: {} keys", filter.distinct());
+            if insert(&mut filter).is_err() {
+                break;
+            }
+        }
+        // No slots are left, or the filter says that its rate is too high.
+        while filter.distinct() <= limit && insert(&mut filter).is_ok() {}
+        assert_eq!(filter.is_overfull(), filter.distinct() > limit, "{keys} {rate}");
+        overfull += u32::from(filter.is_overfull());
+    }
+    assert_eq!(overfull, 2);
+    let mut filter = VectorQuotientFilter::with_fpr(10, 0.01).unwrap();
+    while filter.add(&filter.len()).is_ok() {}
+    let limit = filter.layout().capacity_at_fpr(0.01);
+    assert_eq!((filter.len(), filter.is_overfull()), (24, 24 > limit));
 }

@@ -300,28 +300,32 @@ fn invalid_parameters_are_errors() {
     }
     assert!(ScalableBloomFilter::builder().build().unwrap_err().is_invalid());
     assert!(ScalableBloomFilter::with_fpr(u64::MAX, 0.01).unwrap_err().is_unattainable());
-    // One layer is above the hash floor, the next one is not: the error loses no key.
+}
+
+/// Where 64-bit hashes do not reach the share of a layer, the filter grows on at the rate that is
+/// possible, and says so once the sum of all layers is above the target.
+#[test]
+fn growth_does_not_end_where_the_rate_is_out_of_reach() {
+    // The target is kept at first, though the tenth layer does not reach its share.
+    let mut filter = ScalableBloomFilter::with_fpr(1000, 1e-12).unwrap();
+    let hashes = random(600_000, 5);
+    filter.insert_mixed_hashes(&hashes, &mut BatchResults::new()).unwrap();
+    assert!(filter.keeps_fpr() && !filter.is_overfull() && filter.estimated_fpr() <= 1e-12);
+    assert!(filter.expected_fpr(600_000) <= 1e-12);
+
     let mut filter = ScalableBloomFilter::with_fpr(40, 2e-17).unwrap();
-    let mut refused = None;
-    let hashes = random(100_000, 5);
-    let mut inserted = 0;
-    for &hash in &hashes {
-        match filter.insert_mixed_hash(hash) {
-            Ok(_) => inserted += 1,
-            Err(error) => {
-                refused = Some(error);
-                break;
-            }
-        }
-    }
-    assert!(refused.unwrap().is_unattainable() && inserted > 0);
-    assert!(hashes[..inserted].iter().all(|&hash| filter.contains_mixed_hash(hash)));
+    let (one_by_one, batch) = hashes.split_at(1000);
+    assert!(one_by_one.iter().all(|&hash| filter.insert_mixed_hash(hash).unwrap()));
     let mut new = BatchResults::new();
-    assert!(filter.insert_mixed_hashes(&hashes, &mut new).unwrap_err().is_unattainable());
-    assert_eq!(
-        (new.len(), new.count_ones(), filter.inserted()),
-        (hashes.len(), 0, inserted as u64)
-    );
+    filter.insert_mixed_hashes(&batch[..99_000], &mut new).unwrap();
+    assert_eq!((new.count_ones(), filter.inserted()), (99_000, 100_000));
+    assert!(hashes[..100_000].iter().all(|&hash| filter.contains_mixed_hash(hash)));
+    assert!(!filter.keeps_fpr() && filter.is_overfull());
+    let possible = 100_000.0 / 2f64.powi(64);
+    assert!((possible..4.0 * possible).contains(&filter.expected_fpr(100_000)));
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "").unwrap();
+    assert!(ScalableBloomFilter::read_from(&file[..]).unwrap().0 == filter);
 }
 
 #[test]

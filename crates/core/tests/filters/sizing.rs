@@ -154,11 +154,13 @@ fn bits_without_probes_get_the_best_number_of_them() {
         ($type:ident, $most:expr) => {
             for bits in [512, 5_000, 8_192, 200_000] {
                 let builder = $type::builder().bits(bits);
-                for keys in [1, 100, 1000, 100_000] {
+                for keys in [1, 100, 1000, 100_000].into_iter().filter(|keys| keys / 2 < bits) {
                     let best = builder.capacity(keys).build().unwrap();
                     assert!(best.size_bytes() * 8 >= bits && best.capacity() == keys);
                     for probes in 1..=$most {
-                        let other = builder.capacity(keys).probes(probes).build().unwrap();
+                        let other = builder.capacity(keys).probes(probes);
+                        // Far too many probes make a filter that contains nearly every key.
+                        let Ok(other) = other.build() else { continue };
                         // More than 8 probes round the bits up to blocks of 1,024.
                         if other.size_bytes() > best.size_bytes() {
                             continue;

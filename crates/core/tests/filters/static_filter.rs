@@ -7,7 +7,8 @@ use std::num::NonZeroUsize;
 
 use model::{Aligned, Naive, file_of};
 use petal::{
-    BatchResults, Borrowed, HashSpec, Kernel, Mapped, Membership, Persist as _, StaticFilter,
+    BatchResults, BloomFilter, Borrowed, FilterCascade, HashSpec, Kernel, Mapped, Membership,
+    Persist as _, StaticFilter,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -69,6 +70,27 @@ fn key_types_hash_as_in_other_filters() {
     let filter = StaticFilter::builder().fpr(1e-6).threads(threads(3)).build(&many).unwrap();
     filter.contains_batch(&many, &mut found);
     assert_eq!(found.count_ones(), 10_000);
+}
+
+/// No more threads start than there is work for.
+#[test]
+fn any_number_of_threads_is_allowed() {
+    let set = hashes(1, 20_000);
+    for number in [1_000_000, usize::MAX] {
+        for fuse in [false, true] {
+            let builder = StaticFilter::builder().fpr(0.01).fuse(fuse);
+            let one = builder.from_mixed_hashes(set.clone()).unwrap();
+            let builder = builder.threads(threads(number));
+            assert!(one == builder.from_mixed_hashes(set.clone()).unwrap(), "{number} {fuse}");
+            assert_eq!(builder.build(&set).unwrap().len(), 20_000);
+            assert_eq!(builder.build(&[1, 2, 3]).unwrap().len(), 3);
+        }
+        let cascade = FilterCascade::builder(0.01).threads(threads(number));
+        assert!(cascade.build(&set[..100], &set[100..]).unwrap().contains(&set[0]));
+        let mut bloom = BloomFilter::with_fpr(20_000, 0.01).unwrap();
+        bloom.insert_parallel(&set, threads(number)).unwrap();
+        assert!(set.iter().all(|key| bloom.contains(key)));
+    }
 }
 
 #[test]

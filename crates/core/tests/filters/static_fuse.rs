@@ -42,6 +42,24 @@ fn every_small_set_is_built() {
     }
 }
 
+/// Hashes that differ in their highest bits only once they are mixed with the first seed: all their slots
+/// are equal, with any multiplier.
+#[test]
+fn any_distinct_hashes_are_built() {
+    let set = vec![0x1aa3_ecd4_ed2b_0df9, 0x33e9_88fb_18c2_cd6e];
+    for more in [0, 1, 10, 200, 3000] {
+        let set = [&set[..], &hashes(more as u64, more)].concat();
+        let filter = fuse(0.01).from_mixed_hashes(set.clone()).unwrap();
+        assert!(contains_all(&filter, &set) && filter.len() == set.len() as u64, "{more}");
+        let file = file_of(&filter, "");
+        let naive = Naive::new(&file);
+        assert!(set.iter().all(|&hash| naive.contains(hash)), "{more}");
+        assert!(more > 0 || file[136] > 0, "seed 0");
+        let twice = [&set[..], &set[..]].concat();
+        assert!(filter == fuse(0.01).from_mixed_hashes(twice).unwrap(), "{more}");
+    }
+}
+
 /// Small filters may need several rounds, and the last two have several shards.
 #[test]
 fn planned_size_is_enough_for_the_filter() {
@@ -133,7 +151,8 @@ fn random_file(rng: &mut Rng, [bits, log, shards, segments, wide]: [u64; 5]) -> 
     let mut file = file_of(&fuse(0.01).from_mixed_hashes(vec![1]).unwrap(), "")[..4096].to_vec();
     file.extend((0..length / 8).flat_map(|_| rng.next_u64().to_le_bytes()));
     let fields = [(24, length), (64, slots), (96, bits), (104, log), (112, shards)];
-    for (at, word) in fields.into_iter().chain([(120, segments), (128, wide)]) {
+    let seed = rng.below(1 << 16) as u64;
+    for (at, word) in fields.into_iter().chain([(120, segments), (128, wide), (136, seed)]) {
         file[at..at + 8].copy_from_slice(&word.to_le_bytes());
     }
     update_checksums(&mut file);
@@ -486,8 +505,9 @@ fn files_that_no_writer_creates_are_errors() {
     modified[4096 + 7] = 0x80;
     update_checksums(&mut modified);
     assert!(StaticFilter::read_from(&modified[..]).is_err());
-    // Bits, logarithm, shards, segments and wide segments out of range, probes, lanes, a parameter.
-    let changes = [(96, 32), (104, 17), (112, 3), (120, 3), (128, 255), (38, 1), (40, 8), (136, 1)];
+    // Bits, logarithm, shards, segments, wide segments and seed out of range, probes, lanes, a parameter.
+    let changes = [(96, 32), (104, 17), (112, 3), (120, 3), (128, 255), (138, 1)];
+    let changes = changes.into_iter().chain([(38, 1), (40, 8), (144, 1)]);
     for (at, value) in changes {
         let mut modified = file.clone();
         modified[at] = value;

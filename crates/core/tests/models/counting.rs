@@ -297,10 +297,11 @@ fn steps<L: Layout>(source: &mut Source<'_>, model: Model) {
     }
 }
 
-/// Returns the count of a union: the estimate, or a bound if all bits are set.
+/// Returns the count of a union: the estimate, at least 1 if there is a key, or a bound if all bits are
+/// set.
 fn estimated(keys: f64, counted: u64) -> u64 {
     if keys.is_finite() {
-        return keys.round() as u64;
+        return (keys.round() as u64).max(u64::from(keys > 0.0));
     }
     assert!(counted > 0 && counted < 1 << 40, "{counted}");
     counted

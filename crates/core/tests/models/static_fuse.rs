@@ -9,6 +9,7 @@ pub(crate) struct Naive<'a> {
     shards: u64,
     segments: u64,
     wide: u64,
+    mixer: u64,
 }
 
 /// The slots of a hash in the filter, its fingerprint, and the number of bits that are compared.
@@ -22,7 +23,8 @@ impl<'a> Naive<'a> {
     pub(crate) fn new(file: &'a [u8]) -> Self {
         let word = |at| word(file, at);
         let [bits, log_segment, shards, segments, wide] = [96, 104, 112, 120, 128].map(word);
-        Self { file, data_at: word(16), bits, log_segment, shards, segments, wide }
+        let mixer = mixer(word(136));
+        Self { file, data_at: word(16), bits, log_segment, shards, segments, wide, mixer }
     }
 
     /// The first bit of a slot, from the beginning of the data.
@@ -37,8 +39,7 @@ impl<'a> Naive<'a> {
     }
 
     pub(crate) fn slots_of(&self, hash: u64) -> KeySlots {
-        let product = u128::from(hash) * 0x9fb2_1c65_1e98_df25;
-        let g = (product >> 64) as u64 ^ product as u64;
+        let g = mixed(hash, self.mixer);
         let size = 1 << self.log_segment;
         let starts = (self.segments - 3) * size;
         let (shard, rest) = match self.shards.ilog2() {
@@ -71,6 +72,15 @@ impl<'a> Naive<'a> {
             sum % 2 == 0
         })
     }
+}
+
+fn mixer(seed: u64) -> u64 {
+    0x9fb2_1c65_1e98_df25u64.wrapping_add((2 * seed).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+fn mixed(hash: u64, mixer: u64) -> u64 {
+    let product = u128::from(hash) * u128::from(mixer);
+    (product >> 64) as u64 ^ product as u64
 }
 
 /// A word of the file; 0 after its end.

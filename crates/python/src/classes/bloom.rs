@@ -93,7 +93,8 @@ impl BloomFilter {
 
     /// Returns estimates of the overlap of two filters: a dict of "left", "right", "union",
     /// "intersection" (numbers of keys) and "jaccard" (0 to 1), each a pair of the value and its
-    /// standard error. The sizes may differ. Cost: one pass over both filters.
+    /// standard error. The sizes may differ. What a full filter leaves unknown is NaN. Cost: one pass
+    /// over both filters.
     fn compare<'py>(
         slf: &Bound<'py, Self>,
         other: &Bound<'py, Filter>,
@@ -116,15 +117,16 @@ impl BloomFilter {
 
     /// Returns whether the filters seem to have no key in common: the estimate of compare() is at
     /// most three times its standard error. Not certain either way: fewer common keys than that
-    /// are not noticed, and of 700 pairs without any, about one seems to have some. Cost: one pass
-    /// over both filters.
+    /// are not noticed, and of 700 pairs without any, about one seems to have some. False if a filter
+    /// is full. Cost: one pass over both filters.
     fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
         let common = overlap(slf.as_super(), other)?.intersection;
+        // False if the value is unknown, which is NaN.
         Ok(common.value <= 3.0 * common.error)
     }
 
     /// Returns an estimate of the Jaccard index, 0 to 1: the keys of both filters divided by the
-    /// keys of either.
+    /// keys of either. NaN if a filter is full.
     fn jaccard(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<f64> {
         Ok(overlap(slf.as_super(), other)?.jaccard.value)
     }
@@ -219,15 +221,16 @@ impl ClassicBloomFilter {
 
     /// Returns whether the filters seem to have no key in common: the estimate of compare() is at
     /// most three times its standard error. Not certain either way: fewer common keys than that
-    /// are not noticed, and of 700 pairs without any, about one seems to have some. Cost: one pass
-    /// over both filters.
+    /// are not noticed, and of 700 pairs without any, about one seems to have some. False if a filter
+    /// is full. Cost: one pass over both filters.
     fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
         let common = overlap(slf.as_super(), other)?.intersection;
+        // False if the value is unknown, which is NaN.
         Ok(common.value <= 3.0 * common.error)
     }
 
     /// Returns an estimate of the Jaccard index, 0 to 1: the keys of both filters divided by the
-    /// keys of either.
+    /// keys of either. NaN if a filter is full.
     fn jaccard(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<f64> {
         Ok(overlap(slf.as_super(), other)?.jaccard.value)
     }

@@ -9,7 +9,8 @@ use crate::error::IntoPyErr;
 use crate::state::{FilterState, Storage};
 
 /// A Bloom filter that grows: when its newest layer is full it adds one, `growth` times as large.
-/// The rate of all layers together stays below `fpr`. `capacity` is that of the first layer.
+/// The rate of all layers together stays below `fpr`, as far as 64-bit hashes reach it. `capacity` is
+/// that of the first layer.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ScalableBloomFilter;
 
@@ -38,6 +39,17 @@ impl ScalableBloomFilter {
             Storage::Memory(AnyFilter::Scalable(filter)) => filter.layers(),
             Storage::Mapped(AnyFilter::Scalable(filter)) => filter.layers(),
             _ => 0,
+        })
+    }
+
+    /// Whether the layers keep `fpr` when they are full. False only for a very low `fpr` and very many
+    /// keys: 64-bit hashes do not reach it, and the filter grows on at the rate that is possible.
+    #[getter]
+    fn keeps_fpr(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        Ok(match &slf.as_super().get().read(slf.py())?.storage {
+            Storage::Memory(AnyFilter::Scalable(filter)) => filter.keeps_fpr(),
+            Storage::Mapped(AnyFilter::Scalable(filter)) => filter.keeps_fpr(),
+            _ => true,
         })
     }
 

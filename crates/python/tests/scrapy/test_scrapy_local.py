@@ -53,6 +53,15 @@ def test_filter_beyond_its_capacity_grows(open_filter):
     assert dupefilter.stat("overfull") is None
 
 
+def test_growth_beyond_the_rate_that_is_possible_raises_one_alarm(open_filter, caplog):
+    dupefilter = open_filter(CAPACITY=10, FPR=1e-17)
+    assert len(dupefilter.new(range(5000))) == 5000
+    (alarm,) = [line for line in caplog.records if line.levelno == logging.ERROR]
+    assert "cannot keep its false-positive rate of 1e-17" in alarm.getMessage()
+    assert dupefilter.stat("overfull") == 1
+    dupefilter.close()
+
+
 def test_full_fixed_filter_raises_one_alarm(open_filter, caplog):
     dupefilter = open_filter(CAPACITY=500, FPR=0.01, GROW=False)
     assert len(dupefilter.new(range(490))) > 450

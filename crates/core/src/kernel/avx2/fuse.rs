@@ -7,7 +7,7 @@
 use core::arch::x86_64::*;
 
 use super::super::batch::{GROUP, HashSource, in_groups};
-use super::super::fuse::{Fuse, fuse_hash};
+use super::super::fuse::Fuse;
 
 /// The dimensions of a filter in each lane of 32 bits, computed once for a batch.
 struct LaneParams {
@@ -73,7 +73,7 @@ fn halves(first: __m256i, second: __m256i) -> (__m256i, __m256i) {
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn contains_eight(fuse: Fuse<'_>, params: &LaneParams, hashes: &[u64; GROUP]) -> u8 {
-    let hashed = hashes.map(fuse_hash);
+    let hashed = hashes.map(|hash| fuse.params.mix(hash));
     // SAFETY: the shard of a hash exists.
     let product = |g: u64| g.wrapping_mul(unsafe { fuse.multiplier(fuse.params.shard(g)) });
     let products = hashed.map(product);

@@ -67,20 +67,23 @@ struct Group {
 /// Computed when a group is hashed, some groups before they are read as a vector: a vector of words
 /// whose stores are in flight is slow to load.
 #[derive(Clone, Copy)]
-struct FuseHashes<H>(H);
+struct FuseHashes<H> {
+    hashes: H,
+    mixer: u64,
+}
 
 impl<H: HashSource> HashSource for FuseHashes<H> {
     #[inline(always)]
     fn words(&self) -> &[u64] {
-        self.0.words()
+        self.hashes.words()
     }
 
     #[inline(always)]
     fn hash_group(&self, words: &[u64; GROUP], hashes: &mut [u64; GROUP]) {
-        self.0.hash_group(words, hashes);
+        self.hashes.hash_group(words, hashes);
         for hash in hashes {
             // SAFETY: a borrowed word. Volatile, so that it is not vectorised, which is slower.
-            unsafe { core::ptr::write_volatile(hash, fuse_hash(*hash)) };
+            unsafe { core::ptr::write_volatile(hash, fuse_hash(*hash, self.mixer)) };
         }
     }
 }
@@ -177,7 +180,8 @@ fn groups<const PREFETCH: bool>(
         }
     };
     let process = |(): &mut (), group: &Group, results: &mut u8| *results = matches(fuse, group);
-    batch((), FuseHashes(hashes), found, prepare, process, join);
+    let hashes = FuseHashes { hashes, mixer: fuse.params.mixer };
+    batch((), hashes, found, prepare, process, join);
 }
 
 /// Computes the positions of the slots of eight keys from their [`fuse_hash`]es.

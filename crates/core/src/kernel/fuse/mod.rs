@@ -21,7 +21,7 @@ use super::batch::{GROUP, HashSource, PREFETCH_FROM, batch, in_groups, join, tes
 use super::primitives::prefetch;
 use crate::store::{CacheLine, lines_as_bytes};
 use params::Width;
-pub(crate) use params::{FuseParams, KeySlots, MAX_BITS, WAYS, fuse_hash};
+pub(crate) use params::{FuseParams, KeySlots, MAX_BITS, WAYS, fuse_hash, mixer};
 
 /// The first slot of a key, the product that gives the others, and its fingerprint.
 #[cfg(target_arch = "x86_64")]
@@ -240,7 +240,7 @@ impl<'a> Fuse<'a> {
     /// Returns the slots of a hash. There must be a shard.
     #[inline(always)]
     fn slots_of(self, hash: u64) -> KeySlots {
-        let g = fuse_hash(hash);
+        let g = self.params.mix(hash);
         let (shard, start) = self.params.shard_and_start(g);
         let start = shard * self.params.stride + start;
         // SAFETY: the shard of a hash is less than the number of shards.
@@ -251,7 +251,7 @@ impl<'a> Fuse<'a> {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn start_of(self, hash: u64) -> KeyStart {
-        let g = fuse_hash(hash);
+        let g = self.params.mix(hash);
         let (shard, start) = self.params.shard_and_start(g);
         let start = shard * self.params.stride + start;
         // SAFETY: the shard of a hash is less than the number of shards.
@@ -402,7 +402,7 @@ impl<'a> Fuse<'a> {
         if self.params.shards == 0 {
             return None;
         }
-        let shard = self.params.shard(fuse_hash(hash));
+        let shard = self.params.shard(self.params.mix(hash));
         let KeySlots { slots, fingerprint } = self.slots_of(hash);
         let width = self.params.bit_slots();
         let mask = width.mask(slots[0]);

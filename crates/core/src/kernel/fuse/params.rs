@@ -1,7 +1,7 @@
 //! The dimensions of a binary fuse filter, and the slots of a hash.
 
 use crate::error::{Error, Result};
-use crate::kernel::blocked::MIX_HIGH;
+use crate::kernel::blocked::{MIX_HIGH, MIX_LOW};
 
 /// Slots of a key.
 pub(crate) const WAYS: u64 = 4;
@@ -14,12 +14,20 @@ const MAX_SLOTS: u64 = 1 << 50;
 /// The largest number of slots of a shard: starts are computed from 32 bits of a hash.
 const MAX_STRIDE: u64 = 1 << 31;
 
+/// The largest seed.
+const MAX_SEED: u64 = (1 << 16) - 1;
+
+/// Returns the factor that [`fuse_hash`] takes for a seed.
+pub(crate) fn mixer(seed: u64) -> u64 {
+    MIX_HIGH.wrapping_add(seed.wrapping_mul(2).wrapping_mul(MIX_LOW))
+}
+
 /// Returns the hash of a key in the filter, whose bits are random even if the filter is built from
 /// keys that were selected by their hash. Two hashes may give the same one, as those of a random
 /// function do.
 #[inline(always)]
-pub(crate) fn fuse_hash(hash: u64) -> u64 {
-    let product = u128::from(hash) * u128::from(MIX_HIGH);
+pub(crate) fn fuse_hash(hash: u64, mixer: u64) -> u64 {
+    let product = u128::from(hash) * u128::from(mixer);
     (product >> 64) as u64 ^ product as u64
 }
 
@@ -28,6 +36,9 @@ pub(crate) fn fuse_hash(hash: u64) -> u64 {
 pub(crate) struct FuseParams {
     /// A power of two; 0 without keys.
     pub(super) shards: u64,
+    seed: u64,
+    /// The factor of hashes, which depends on the seed.
+    pub(in crate::kernel) mixer: u64,
     /// Segments of a shard.
     segments: u64,
     log_segment: u32,
@@ -88,7 +99,11 @@ impl FuseParams {
         log_segment: u64,
         bits: u64,
         wide: u64,
+        seed: u64,
     ) -> Result<Self> {
+        if seed > MAX_SEED {
+            return Err(Error::invalid("seed of a fuse filter", "0 to 65535", seed));
+        }
         if bits > MAX_BITS {
             return Err(Error::invalid("bits of a slot", "0 to 31", bits));
         }
@@ -113,6 +128,8 @@ impl FuseParams {
         let in_segment = (1 << log_segment) - 1;
         Ok(Self {
             shards,
+            seed,
+            mixer: mixer(seed),
             segments,
             log_segment: log_segment as u32,
             bits: bits as u32,
@@ -139,6 +156,16 @@ impl FuseParams {
 
     pub(crate) fn shards(&self) -> u64 {
         self.shards
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// [`fuse_hash`] with the seed of the filter.
+    #[inline(always)]
+    pub(in crate::kernel) fn mix(&self, hash: u64) -> u64 {
+        fuse_hash(hash, self.mixer)
     }
 
     pub(crate) fn segments(&self) -> u64 {

@@ -1,7 +1,9 @@
 //! Building a binary fuse filter: divide the hashes into shards, solve each shard.
 //!
 //! Each thread takes the next shard when it is free. A shard that cannot be solved is tried with
-//! other multipliers, and if these fail, too, all shards become larger.
+//! other multipliers, which change three of the four slots of a key. If these fail, too, all hashes are
+//! mixed with another seed: attempts with different seeds are independent. After some seeds all shards
+//! become larger.
 //!
 //! Hashes are not sorted, because the filter does not depend on their order. A shard with duplicates
 //! cannot be solved: if its first attempt fails, its duplicates are dropped, and it is solved again. The
@@ -19,8 +21,6 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use core::num::NonZeroUsize;
-use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::builder::Wanted;
 use super::super::sort::{compact, cut_off, partition, reserve, share_work};
@@ -29,14 +29,16 @@ use super::peel::{MAX_KEYS, Solver};
 use super::{FuseTable, hash_floor, lines_of};
 use crate::error::{Error, Result};
 use crate::kernel::blocked::{MIX_HIGH, MIX_LOW};
-use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS, fuse_hash};
+use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS, fuse_hash, mixer};
 use crate::math;
 use crate::store::{CacheLine, Owned, StoreMut, lines_as_words_mut};
 
 /// The largest mean number of keys of a shard.
 const SHARD: u64 = 3 << 17;
-/// The number of multipliers that a shard tries, and how often all shards become larger by a sixteenth.
+/// The number of multipliers that a shard tries, of seeds that are tried for each size, and how often all
+/// shards become larger by a sixteenth.
 const MULTIPLIERS: u64 = 8;
+const SEEDS: u64 = 4;
 const ROUNDS: u64 = 20;
 
 /// The number of keys of a group that is near in memory, and the largest number of groups, unless there
@@ -108,31 +110,29 @@ impl Size {
     }
 }
 
-/// Builds a filter of hashes, which are overwritten, and returns it with the number of distinct
-/// hashes. `spare` has the same length.
+/// Builds a filter of hashes and returns it with the number of distinct hashes. `spare` has the same
+/// length.
 pub(in super::super) fn build(
-    hashes: &mut [u64],
+    hashes: &[u64],
     spare: &mut [u64],
     wanted: &Wanted,
 ) -> Result<(FuseTable<Owned>, u64)> {
-    let shards = shards_of(hashes.len() as u64) as usize;
-    // A whole number of groups for each shard.
-    let parts = (MAX_GROUPS / shards.max(1)).min(hashes.len() / (GROUP * shards).max(1)).max(1);
-    let groups = partition(hashes, spare, (shards * parts).max(1), fuse_hash, wanted.threads);
-    let lengths: Vec<usize> =
-        groups.chunks(parts).take(shards).map(|group| group.iter().sum()).collect();
-    let mut keys = Keys { hashes: spare, left: lengths.clone(), lengths, parts, distinct: false };
+    let mut keys = Keys::new(hashes, spare, wanted.threads);
+    let groups = keys.mix(0);
     if keys.has_many_duplicates(&groups)? {
-        keys.drop_duplicates(wanted.threads)?;
+        keys.drop_duplicates()?;
     }
     let before = keys.count();
-    let mut solved = keys.solve(wanted);
+    let mut solved = keys.solve(wanted.rate);
     // An error is not returned yet: without duplicates, memory or the rate may suffice. Another attempt
     // differs only if keys were dropped, or may still have duplicates.
     let can_differ = keys.count() < before || !keys.distinct;
     if can_differ && !matches!(solved, Ok(Some(_))) {
-        keys.drop_duplicates(wanted.threads)?;
-        solved = keys.solve(wanted);
+        if keys.seed != 0 {
+            keys.mix(0);
+        }
+        keys.drop_duplicates()?;
+        solved = keys.solve(wanted.rate);
     }
     match solved? {
         Some(table) => Ok((table, keys.count())),
@@ -144,7 +144,11 @@ pub(in super::super) fn build(
 
 /// The hashes of all keys, shard by shard.
 struct Keys<'a> {
+    raw: &'a [u64],
+    /// The hashes, mixed with the seed.
     hashes: &'a mut [u64],
+    threads: NonZeroUsize,
+    seed: u64,
     /// The number of hashes of each shard with those that were dropped, which are at its end.
     lengths: Vec<usize>,
     /// The number of hashes that were not dropped.
@@ -171,7 +175,39 @@ impl ShardSizes {
     }
 }
 
-impl Keys<'_> {
+impl<'a> Keys<'a> {
+    /// Returns the keys of these hashes, which are not mixed yet.
+    fn new(raw: &'a [u64], spare: &'a mut [u64], threads: NonZeroUsize) -> Self {
+        let (lengths, left) = (Vec::new(), Vec::new());
+        Self { raw, hashes: spare, threads, seed: 0, lengths, left, parts: 1, distinct: false }
+    }
+
+    /// Mixes all hashes with a seed and divides them into shards; returns the lengths of their groups.
+    fn mix(&mut self, seed: u64) -> Vec<usize> {
+        let (keys, mixer) = (self.raw.len(), mixer(seed));
+        let shards = shards_of(keys as u64) as usize;
+        // A whole number of groups for each shard.
+        let parts = (MAX_GROUPS / shards.max(1)).min(keys / (GROUP * shards).max(1)).max(1);
+        let groups = (shards * parts).max(1);
+        let mix = |hash| fuse_hash(hash, mixer);
+        let groups = partition(self.raw, self.hashes, groups, mix, self.threads);
+        self.lengths = groups.chunks(parts).take(shards).map(|group| group.iter().sum()).collect();
+        self.left.clone_from(&self.lengths);
+        (self.parts, self.seed, self.distinct) = (parts, seed, false);
+        groups
+    }
+
+    /// Mixes the hashes with another seed and drops duplicates, if there were any.
+    fn mix_again(&mut self, seed: u64) -> Result<()> {
+        let distinct = self.count() == self.raw.len() as u64;
+        self.mix(seed);
+        if distinct {
+            self.distinct = true;
+            return Ok(());
+        }
+        self.drop_duplicates()
+    }
+
     /// Returns the number of hashes that were not dropped.
     fn count(&self) -> u64 {
         self.left.iter().sum::<usize>() as u64
@@ -186,7 +222,7 @@ impl Keys<'_> {
 
     fn sizes(&self, rate: f64) -> Result<ShardSizes> {
         let (keys, most) = (self.count(), self.left.iter().max().copied().unwrap_or(0));
-        let slots = SlotPlan::new(rate, keys)?;
+        let slots = SlotPlan::new(rate, keys, self.seed)?;
         Ok(ShardSizes { shards: shards_of(keys), most: most as u64, slots })
     }
 
@@ -214,14 +250,14 @@ impl Keys<'_> {
     }
 
     /// Drops the duplicates of all shards, and divides the keys that are left into shards.
-    fn drop_duplicates(&mut self, threads: NonZeroUsize) -> Result<()> {
+    fn drop_duplicates(&mut self) -> Result<()> {
         let shards = self.lengths.len() as u64;
         if !self.distinct {
             let (groups, mean) = self.groups(shards);
             let mut rest = &mut *self.hashes;
             let work = self.lengths.iter().zip(&mut self.left);
             let work = work.map(|(&length, left)| (cut_off(&mut rest, length), left));
-            share_work(work, threads, DuplicateFinder::default, |finder, (keys, left)| {
+            share_work(work, self.threads, DuplicateFinder::default, |finder, (keys, left)| {
                 *left = finder.drop_duplicates(&mut keys[..*left], groups, mean)?;
                 Ok(())
             })?;
@@ -236,39 +272,42 @@ impl Keys<'_> {
     }
 
     /// Returns a filter; `None` if there is none, or if the dimensions are not those of a filter of
-    /// the keys that are left without duplicates.
-    fn solve(&mut self, wanted: &Wanted) -> Result<Option<FuseTable<Owned>>> {
-        let sizes = self.sizes(wanted.rate)?;
+    /// the keys that are left without duplicates. The seed must be 0.
+    fn solve(&mut self, rate: f64) -> Result<Option<FuseTable<Owned>>> {
+        let sizes = self.sizes(rate)?;
         let most = sizes.most;
         if most > MAX_KEYS {
             return Ok(None);
         }
-        let round = |round| {
-            let attempts = round * MULTIPLIERS..(round + 1) * MULTIPLIERS;
-            sizes.round(round).map(|params| (params, attempts))
-        };
+        let first = sizes.round(0)?;
         // Few keys: with fewer cache lines than in the first round, then with as many.
-        let lines = if (1..=DENSE_UP_TO).contains(&most) { lines_of(&round(0)?.0) } else { 0 };
+        let lines = if (1..=DENSE_UP_TO).contains(&most) { lines_of(&first) } else { 0 };
         let dense = |lines| {
             let params = move |log| sizes.slots.dense_params(most, lines, log).transpose();
             let segments = if most < DENSE_LAST_BELOW { 4 } else { 3 };
             let found = DENSE_SEGMENTS.into_iter().take(segments).filter_map(params);
-            found.map(|params| params.map(|params| (params, 0..DENSE_MULTIPLIERS)))
+            found.map(|params| params.map(|params| (params, DENSE_MULTIPLIERS)))
         };
-        let plans = (1..lines).flat_map(dense).chain([round(0)]);
-        let plans = plans.chain((lines..=lines).flat_map(dense)).chain((1..ROUNDS).map(round));
-        for plan in plans {
-            let (params, attempts) = plan?;
+        let plans = (1..lines).flat_map(dense).chain([Ok((first, MULTIPLIERS))]);
+        for plan in plans.chain((lines..=lines).flat_map(dense)) {
+            let (params, multipliers) = plan?;
             let before = self.count();
-            let solved = self.solve_with(&params, attempts, wanted.threads)?;
+            let solved = self.solve_with(&params, multipliers)?;
             // Shards that are solved have no duplicates, and those of the others were dropped.
             self.distinct = true;
             if self.count() < before {
-                let sizes = self.sizes(wanted.rate)?;
+                let sizes = self.sizes(rate)?;
                 let same = sizes.most > DENSE_UP_TO && sizes.round(0)? == params;
                 return Ok(solved.filter(|_| same).map(|data| FuseTable::from_parts(params, data)));
             }
             if let Some(data) = solved {
+                return Ok(Some(FuseTable::from_parts(params, data)));
+            }
+        }
+        for seed in 1..SEEDS * ROUNDS {
+            self.mix_again(seed)?;
+            let params = self.sizes(rate)?.round(seed / SEEDS)?;
+            if let Some(data) = self.solve_with(&params, MULTIPLIERS)? {
                 return Ok(Some(FuseTable::from_parts(params, data)));
             }
         }
@@ -285,7 +324,7 @@ pub(in super::super) fn planned_bits(keys: u64, rate: f64) -> Result<u64> {
         mean if shards > 1 => mean + SIGMAS * mean.isqrt(),
         all => all,
     };
-    let slots = SlotPlan::new(rate, keys)?;
+    let slots = SlotPlan::new(rate, keys, 0)?;
     let lines =
         |most| slots.params(shards, most, Size::of(most).rounds).map(|params| lines_of(&params));
     // With fewer keys more rounds may be needed.
@@ -311,10 +350,11 @@ struct SlotPlan {
     bits: u64,
     /// The share of queries that compare one more bit.
     share: f64,
+    seed: u64,
 }
 
 impl SlotPlan {
-    fn new(rate: f64, keys: u64) -> Result<Self> {
+    fn new(rate: f64, keys: u64, seed: u64) -> Result<Self> {
         let floor = hash_floor(keys);
         // A rate of 2^-8 has slots of 8 bits, not more of them for the last millionth.
         let aim = if floor < rate * NEGLIGIBLE { rate } else { rate - floor };
@@ -322,7 +362,7 @@ impl SlotPlan {
         if u64::from(bits) > MAX_BITS {
             return Err(Error::unattainable(keys, rate, floor));
         }
-        Ok(Self { bits: bits.into(), share })
+        Ok(Self { bits: bits.into(), share, seed })
     }
 
     /// Returns dimensions for shards of at most `most` keys, which are larger in each round.
@@ -360,19 +400,24 @@ impl SlotPlan {
             let full = (wide_starts - 1) / starts;
             (self.bits, full * segments + (wide_starts - full * starts) + WAYS - 1)
         };
-        FuseParams::new(shards, segments, log_segment, bits, wide)
+        FuseParams::new(shards, segments, log_segment, bits, wide, self.seed)
     }
 }
 
+/// What a thread keeps from shard to shard.
+#[derive(Default)]
+struct Scratch {
+    solver: Solver,
+    finder: DuplicateFinder,
+    /// The number of shards so far, and of those that had duplicates.
+    shards: u32,
+    with_duplicates: u32,
+}
+
 impl Keys<'_> {
-    /// Solves all shards, and drops the duplicates of those that cannot be solved with them; `None` if
-    /// a shard is not solved.
-    fn solve_with(
-        &mut self,
-        params: &FuseParams,
-        attempts: Range<u64>,
-        threads: NonZeroUsize,
-    ) -> Result<Option<Owned>> {
+    /// Solves all shards, each with one of this number of multipliers, and drops the duplicates of those that
+    /// cannot be solved with them; `None` if a shard is not solved.
+    fn solve_with(&mut self, params: &FuseParams, attempts: u64) -> Result<Option<Owned>> {
         let (groups, mean) = self.groups(params.shards());
         let mut data = Owned::zeroed(lines_of(params))?;
         let (slots, multipliers) =
@@ -391,21 +436,20 @@ impl Keys<'_> {
             (shard, keys, left, words, multiplier, unsolved)
         });
         let distinct = self.distinct;
-        // The number of shards that had duplicates.
-        let with_duplicates = AtomicU64::new(0);
         share_work(
             work,
-            threads,
-            <(Solver, DuplicateFinder)>::default,
-            |(solver, finder), (shard, keys, left, words, multiplier, unsolved)| {
+            self.threads,
+            Scratch::default,
+            |scratch, (shard, keys, left, words, multiplier, unsolved)| {
+                let Scratch { solver, finder, shards, with_duplicates } = scratch;
                 let before = *left;
                 let mut searched = distinct;
-                if !searched && with_duplicates.load(Ordering::Relaxed) * 4 > shard {
+                if !searched && *with_duplicates * 4 > *shards {
                     *left = finder.drop_duplicates(&mut keys[..before], groups, mean)?;
                     searched = true;
                 }
-                let mut next = attempts.start;
-                while next < attempts.end {
+                let mut next = 0;
+                while next < attempts {
                     let tried = MIX_LOW.wrapping_add((2 * next).wrapping_mul(MIX_HIGH));
                     if solver.solve(params, &keys[..*left], tried)? {
                         solver.write_slots(params, shard, words);
@@ -422,10 +466,11 @@ impl Keys<'_> {
                             // Without them all keys may have other dimensions.
                             break;
                         }
-                        next = if *left < before { attempts.start } else { next };
+                        next = if *left < before { 0 } else { next };
                     }
                 }
-                with_duplicates.fetch_add(u64::from(*left < before), Ordering::Relaxed);
+                *shards += 1;
+                *with_duplicates += u32::from(*left < before);
                 Ok(())
             },
         )?;

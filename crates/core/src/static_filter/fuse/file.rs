@@ -14,8 +14,8 @@ use crate::hash::HashSpec;
 use crate::kernel::fuse::FuseParams;
 use crate::store::{CacheLine, Owned, Store, lines_as_words};
 
-/// The number of parameters: bits, logarithm of a segment, shards, segments, wide segments.
-const PARAMETERS: usize = 5;
+/// The number of parameters: bits, logarithm of a segment, shards, segments, wide segments, seed.
+const PARAMETERS: usize = 6;
 
 impl<S: Store> FuseTable<S> {
     pub(in super::super) fn save(
@@ -32,6 +32,7 @@ impl<S: Store> FuseTable<S> {
             params.shards(),
             params.segments(),
             params.wide(),
+            params.seed(),
         ]);
         (header, vec![Cow::Borrowed(self.data.lines())])
     }
@@ -42,8 +43,8 @@ impl<S: Store> FuseTable<S> {
         data: &mut impl DataSource<Store = S>,
     ) -> Result<Self> {
         header.check_parameters(PARAMETERS)?;
-        let [bits, log_segment, shards, segments, wide, ..] = header.parameters;
-        let params = FuseParams::new(shards, segments, log_segment, bits, wide)?;
+        let [bits, log_segment, shards, segments, wide, seed, ..] = header.parameters;
+        let params = FuseParams::new(shards, segments, log_segment, bits, wide, seed)?;
         if header.extent != params.shards() * params.stride() {
             return Err(Error::invalid("extent", "the number of slots", header.extent));
         }
