@@ -54,8 +54,7 @@ petal.build("a", "f", type="static-fuse")
 
 
 class PyarrowArray:
-    """What the stubs of pyarrow have of `pyarrow.Array`."""
-
+    # What the stubs of pyarrow have of `pyarrow.Array`.
     def to_pylist(self) -> list[str]:
         return []
 

@@ -60,7 +60,8 @@ def test_arrow_columns_equal_their_scalars(kind, keys):
         found = check(column, keys)
         assert [bool(one.as_py()) for one in found] == [False] * (len(found) - len(keys)) + [True] * len(keys)
     if storage is None:
-        check(array.dictionary_encode(), keys)
+        indexes = pa.array([*range(1, len(keys) + 1), 0, 1], pa.int8())
+        check(pa.DictionaryArray.from_arrays(indexes, array), keys)
 
 
 @given(st.lists(st.datetimes(), min_size=1))
@@ -123,6 +124,7 @@ def test_polars_columns_equal_pythons_objects():
     for keys, dtype in [
         (UUIDS, pl.Object), (["a", 5], pl.Object), (DATES, pl.Date), (FINE_TIMES, pl.Datetime("us")),
         (FINE_TIMES[1:3], pl.Datetime("ns")), (NUMBERS, pl.Decimal(20, 5)), (BOOLEANS, pl.Boolean),
+        ([0, 2**64 - 1], pl.Int128),
     ]:  # fmt: skip
         series = pl.Series("k", [*keys, None], dtype=dtype)
         for column in series, pl.DataFrame([series]):
@@ -162,7 +164,6 @@ class Celsius(pa.ExtensionType):
 def test_unknown_extension_types_are_refused_by_name():
     unknown = pa.ExtensionArray.from_storage(Celsius(), pa.array([20]))
     opaque = pa.ExtensionArray.from_storage(pa.opaque(pa.binary(), "bit", "DuckDB"), pa.array([b"1"]))
-    objects = pl.DataFrame([pl.Series("k", UUIDS, dtype=pl.Object)])
     filter = petal.BloomFilter(10)
     for array, name in (unknown, "example.celsius"), (opaque, r"arrow.opaque.*bit"):
         table = pa.table({"key": array})
@@ -170,8 +171,6 @@ def test_unknown_extension_types_are_refused_by_name():
             for use in filter.update, filter.contains_batch, petal.StaticFilter:
                 with pytest.raises(TypeError, match=f"the extension type {name}.* holds no keys; cast it"):
                     use(column)
-    with pytest.raises(TypeError, match="holds no keys"):
-        filter.update(OnlyStream(objects))
     coded = pa.DictionaryArray.from_arrays(pa.array([0]), unknown)
     with pytest.raises(TypeError, match="example.celsius"):
         filter.update(coded)

@@ -22,7 +22,7 @@ use petal::BatchResults;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyIterator, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyTuple};
 
 use super::arrow::arrow_error;
 use crate::memory::{py_list, reserve};
@@ -44,13 +44,13 @@ impl<'py> ResultType<'py> {
     pub(crate) fn convert(&self, py: Python<'py>, results: Bits) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::List => Ok(py_list(py, results.iter())?.into_any()),
-            Self::Numpy => numpy(py, &results),
+            Self::Numpy => numpy(py, results.iter()),
             Self::Pandas(keys) => {
                 let options = PyDict::new(py);
                 options.set_item("index", keys.getattr(intern!(py, "index"))?)?;
                 options.set_item("name", keys.getattr(intern!(py, "name"))?)?;
                 options.set_item("copy", false)?;
-                let results = (numpy(py, &results)?,);
+                let results = (numpy(py, results.iter())?,);
                 py.import("pandas")?.call_method("Series", results, Some(&options))
             }
             Self::Polars(name) => {
@@ -68,20 +68,16 @@ impl<'py> ResultType<'py> {
 }
 
 /// Returns a writable NumPy array of bool.
-fn numpy<'py>(py: Python<'py>, results: &Bits) -> PyResult<Bound<'py, PyAny>> {
-    let bytes = PyByteArray::new_with(py, results.len, |bytes| {
-        bytes.iter_mut().zip(results.iter()).for_each(|(byte, result)| *byte = result.into());
+fn numpy(
+    py: Python<'_>,
+    results: impl ExactSizeIterator<Item = bool>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let bytes = PyBytes::new_with(py, results.len(), |bytes| {
+        bytes.iter_mut().zip(results).for_each(|(byte, result)| *byte = result.into());
         Ok(())
     })?;
-    as_numpy(bytes)
-}
-
-/// Returns a NumPy array of bool that shares bytes of 0 and 1.
-fn as_numpy(bytes: Bound<'_, PyByteArray>) -> PyResult<Bound<'_, PyAny>> {
-    let py = bytes.py();
-    let options = PyDict::new(py);
-    options.set_item("dtype", "bool")?;
-    py.import("numpy")?.call_method("frombuffer", (bytes,), Some(&options))
+    let array = py.import("numpy")?.call_method1("frombuffer", (bytes, "bool"))?;
+    array.call_method0(intern!(py, "copy"))
 }
 
 /// The results of a batch lookup, one bit for each key.
@@ -186,12 +182,7 @@ impl Mask {
                 "a petal.Mask has a bit for each key, NumPy a byte: expected copy=True or None, found False",
             ));
         }
-        let bytes = PyByteArray::new_with(py, self.bits.len(), |bytes| {
-            let results = self.bits.values().iter();
-            bytes.iter_mut().zip(results).for_each(|(byte, result)| *byte = result.into());
-            Ok(())
-        })?;
-        let array = as_numpy(bytes)?;
+        let array = numpy(py, self.bits.values().iter())?;
         match dtype {
             Some(dtype) => array.call_method1(intern!(py, "astype"), (dtype,)),
             None => Ok(array),

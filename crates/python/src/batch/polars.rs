@@ -19,8 +19,8 @@ pub(super) struct Column<'py> {
 pub(super) enum Values<'py> {
     /// An object that exports Arrow arrays.
     Arrow(Bound<'py, PyAny>),
-    /// Python's objects, and for each a byte that is 1 if it is null. As an Arrow array such a column
-    /// has pointers.
+    /// Python's objects, and for each a byte that is 1 if it is null. As an Arrow array a column of
+    /// objects has their addresses; Arrow has no integers of 128 bits.
     Objects(Bound<'py, PyAny>, Bound<'py, PyBytes>),
 }
 
@@ -49,12 +49,16 @@ pub(super) fn column<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Column<'p
     let name = series.getattr(intern!(py, "name"))?;
     let dtype = series.getattr(intern!(py, "dtype"))?;
     let polars = py.import("polars")?;
-    let values = if dtype.eq(polars.getattr(intern!(py, "Object"))?)? {
+    let is = |name| match polars.getattr_opt(name)? {
+        Some(other) => dtype.eq(other),
+        None => Ok(false),
+    };
+    let values = if is("Object")? || is("Int128")? || is("UInt128")? {
         let nulls = series.call_method0(intern!(py, "is_null"))?;
         let nulls = nulls.call_method0(intern!(py, "to_list"))?;
         let nulls = py.get_type::<PyBytes>().call1((nulls,))?.cast_into::<PyBytes>()?;
         Values::Objects(series, nulls)
-    } else if dtype.eq(polars.getattr(intern!(py, "Null"))?)? {
+    } else if is("Null")? {
         // polars exports such a column with a buffer, which Arrow's interface does not allow for null
         // arrays.
         let string = polars.getattr(intern!(py, "String"))?;

@@ -28,7 +28,7 @@ fn key_of_call<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if args.len() == 1 && kwargs.is_none() {
+    if args.len() == 1 && kwargs.is_none_or(|named| named.is_empty()) {
         let argument = args.get_item(0)?;
         if argument.is_instance_of::<PyString>() {
             return Ok(argument);
