@@ -118,6 +118,7 @@ impl Exception {
     fn from_io_error(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::MissingFile,
+            io::ErrorKind::OutOfMemory => Self::MemoryLimit,
             _ => Self::Input,
         }
     }
@@ -135,7 +136,11 @@ impl Exception {
 /// Returns the exception for a system error, with this text and the path of the file.
 pub(crate) fn io_error(error: &io::Error, path: Option<&Path>, text: String) -> PyErr {
     let exception = Exception::from_io_error(error);
-    let Some(number) = error.raw_os_error() else { return exception.new_err(text) };
+    let number = match exception {
+        Exception::MemoryLimit => None,
+        _ => error.raw_os_error(),
+    };
+    let Some(number) = number else { return exception.new_err(text) };
     Python::attach(|py| match exception.class(py) {
         Ok(class) => {
             let name = path.map(|path| path.as_os_str().to_owned());
@@ -369,6 +374,9 @@ fn advice_text(advice: &Advice) -> String {
             format!("pass {} if lines end in NUL", argument(Setting::NullDelimiter))
         }
         Advice::FindCommonLines => "find them with petal.common".to_owned(),
+        Advice::BuildWithTables => {
+            "write the column to a file of lines, or pass it to update() or contains_batch() of a filter".to_owned()
+        }
         other => other.to_string(),
     }
 }

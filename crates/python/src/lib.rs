@@ -3,7 +3,7 @@
 //!
 //! Layers, each of which uses only those above it:
 //!
-//! - `error`: exceptions.
+//! - `error`: exceptions; `memory`: allocations that may fail.
 //! - `keys`: the bytes of a key, and its hash.
 //! - `state`: a filter of any type in memory or in a mapped file, and the lock around it.
 //! - `batch`: many keys in one call, from Arrow, NumPy, pandas or any iterable, and its results.
@@ -23,6 +23,7 @@ mod distributed;
 mod error;
 mod files;
 mod keys;
+mod memory;
 mod state;
 
 use pyo3::prelude::*;
@@ -33,6 +34,8 @@ use pyo3::prelude::*;
 fn _petal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
+    keys::calls::register(module)?;
+    state::fork::register(module)?;
     batch::register(module)?;
     classes::register(module)?;
     files::register(module)?;

@@ -4,6 +4,7 @@ The environment needs petal and the libraries that are named as arguments.
 """
 
 import sys
+from datetime import datetime
 
 import petal
 
@@ -20,6 +21,7 @@ def filter_of(keys):
 
 SEEN = filter_of(MEMBERS)
 NUMBERS = filter_of([1, 2, 2**63])
+DAYS = filter_of([datetime(2020, 1, 1)])
 
 
 def assert_raises(kind, message, keys):
@@ -57,7 +59,8 @@ def numpy():
     is_array(SEEN.contains_batch(np.array(words).view(Own)), FOUND)
     is_array(NUMBERS.contains_batch(np.arange(4)), [False, True, True, False])
     is_array(NUMBERS.contains_batch(np.array(["", ""], "U0")), [False, False])
-    assert_raises(TypeError, "bool holds no keys", np.array([True]))
+    is_array(NUMBERS.contains_batch(np.array([True, False])), [True, False])
+    is_array(DAYS.contains_batch(np.array(["2020-01-01", "2021-01-01"], "datetime64[s]")), [True, False])
     assert_raises(TypeError, "float64 holds no keys", np.array([1.5]))
     assert_raises(TypeError, "masked array", np.ma.array([1]))
 
@@ -114,8 +117,8 @@ def pandas():
 
     assert isinstance(SEEN.contains_batch(Own(WORDS)), pd.Series)
     assert_raises(TypeError, "float64 holds no keys", pd.Series([1, None]))
-    assert_raises(TypeError, "bool holds no keys", pd.Series([True]))
-    assert_raises(TypeError, "datetime64", pd.Series(pd.to_datetime(["2020-01-01"])))
+    assert NUMBERS.contains_batch(pd.Series([True, False])).tolist() == [True, False]
+    assert DAYS.contains_batch(pd.Series(pd.to_datetime(["2020-01-01", None]))).tolist() == [True, False]
     assert_raises(TypeError, "found 2 (a, b); choose one", pd.DataFrame({"a": ["x"], "b": ["y"]}))
     assert_raises(TypeError, "MultiIndex", pd.MultiIndex.from_tuples([("a", "b")]))
     assert_raises(OverflowError, "from 0 to 2", pd.Series([-1]))

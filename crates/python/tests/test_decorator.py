@@ -1,12 +1,17 @@
 """`petal.seen_before`: calls with arguments seen before are skipped."""
 
 import asyncio
+import datetime as dt
 import doctest
 import inspect
 import threading
+from decimal import Decimal
+from uuid import UUID
 
+import numpy as np
 import petal
 import pytest
+from petal._petal import _key_of_call
 
 
 def test_repeated_calls_return_the_default() -> None:
@@ -24,7 +29,7 @@ def test_repeated_calls_return_the_default() -> None:
     assert calls == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
     assert visit.__name__ == "visit" and visit.__doc__ == "Visits a page." and visit.__wrapped__("a") == "A"
     assert isinstance(visit.filter, petal.BloomFilter) and visit.filter.capacity == 1000
-    assert "a" in visit.filter and ("a", "depth", 1) in visit.filter
+    assert "a" in visit.filter and ("a", "depth", 1) not in visit.filter
     visit.filter.clear()
     assert visit("a") == "A"
 
@@ -54,6 +59,44 @@ def test_arguments_stay_seen_after_an_exception() -> None:
         fail(1.5)  # type: ignore[arg-type]
     with pytest.raises(petal.UnsupportedError):
         petal.seen_before(petal.StaticFilter(["a"]))(fail)("b")
+
+
+NESTED = (((),), ((), ()), ((("a",),),), (("a", ""),), (("a",), ""))
+
+#: Calls of which no two are the same.
+CALLS = [
+    ((), {}), (("",), {}), ((b"",), {}), (((),), {}), (("", ""), {}), ((1, 2), {}), (((1, 2),), {}), ((12,), {}),
+    ((1, "2"), {}), (("1", 2), {}), (("12",), {}), ((b"12",), {}), (((1).to_bytes(8, "little"),), {}),
+    (("a",), {}), ((b"a",), {}), ((("a",),), {}), ((b"\x01\0\0\0a",), {}), (("a", "depth", 1), {}), (("a",), {"depth": 1}),
+    (("a",), {"depth": 2}), ((), {"url": "a"}), ((), {"url": "a", "depth": 1}), ((), {"a": "url", "depth": 1}),
+    ((), {"a": "b", "c": "d"}), ((), {"a": "b"}), (("a", "b"), {}), (("ab",), {}), (("a", "bs\x01"), {}), (("as\x01\0\0\0b",), {}),
+    ((dt.date(2024, 1, 1),), {}), (("2024-01-01",), {}), ((dt.datetime(2024, 1, 1),), {}), ((Decimal(1),), {}),
+    ((UUID(int=5),), {}), ((UUID(int=5).bytes,), {}), *(((nested,), {}) for nested in NESTED), (NESTED, {}),
+]  # fmt: skip
+
+
+def test_different_calls_have_different_keys() -> None:
+    made = []
+    call = petal.seen_before(10_000, fpr=1e-12)(lambda *args, **kwargs: made.append((args, kwargs)))
+    for args, kwargs in CALLS * 2:
+        call(*args, **kwargs)
+    assert made == CALLS
+    # The order of names does not count, nor how an equal value is written.
+    for args, kwargs in [((), {"depth": 1, "url": "a"}), ((True, 2), {}), ((np.int64(1), 2), {}), ((bytearray(b"a"),), {})]:
+        call(*args, **kwargs)
+    assert made == CALLS
+    # A call with one text is the key of the text, and no other call is a text.
+    texts = petal.BloomFilter(10, 1e-12)
+    assert petal.seen_before(texts)(len)("a") == 1 and "a" in texts
+    assert all(_key_of_call(*args, **kwargs)[:1] == b"\xff" for args, kwargs in CALLS if not isinstance((args or [0])[0], str))
+
+
+def test_nested_arguments_are_limited() -> None:
+    nested: tuple[object, ...] = ()
+    for _ in range(200_000):
+        nested = (nested,)
+    with pytest.raises(ValueError, match="nested more than 100 times"):
+        petal.seen_before(10)(len)(nested)
 
 
 def test_async_function_is_awaited() -> None:

@@ -361,7 +361,7 @@ def test_damaged_bytes_are_refused(kind, tmp_path):
     if kind not in ("static", "static-fuse", "cascade"):
         one.update(range(20))
     whole, path = one.to_bytes(), tmp_path / "damaged"
-    assert petal.from_bytes(bytearray(whole)) == one == petal.Filter.from_bytes(memoryview(whole))
+    assert petal.from_bytes(bytearray(whole)) == one == petal.from_bytes(memoryview(whole))
     for length in range(len(whole)):
         with pytest.raises(petal.FormatError):
             petal.from_bytes(whole[:length])

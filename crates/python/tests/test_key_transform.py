@@ -54,7 +54,9 @@ def test_check_uses_the_names_that_the_filter_records(urls: Path) -> None:
 
 
 def test_transform_key_keeps_the_type() -> None:
-    assert petal.transform_key(" A\r", ["trim", "lowercase"]) == "a"
+    for names in (["trim", "lowercase"], "trim,lowercase", " trim, lowercase ", ("trim", "lowercase")):
+        assert petal.transform_key(" A\r", names) == "a"
+    assert petal.transform_key(" A", "") == petal.transform_key(" A", []) == " A"
     assert petal.transform_key(b" \xff ", ["trim"]) == b"\xff"
     assert petal.transform_key(b"a", []) == b"a"
     for key in (1, None, bytearray(b"a")):
@@ -66,10 +68,10 @@ def test_unknown_names_are_errors(urls: Path) -> None:
     for names in (["urls"], ["trim", "urls"]):
         with pytest.raises(ValueError, match="key_transform=: 'urls': unknown transform"):
             petal.dedup(urls / "urls", key_transform=names)
-    for names in ([""], ["trim,lowercase"]):
+    for names in ([""], ["trim,lowercase"], "trim,,lowercase"):
         with pytest.raises(ValueError, match="expected one name"):
             petal.dedup(urls / "urls", key_transform=names)
-    for names in ("trim", 1, [1]):
+    for names in (b"trim", 1, [1]):
         with pytest.raises(TypeError, match="expected a list of names"):
             petal.dedup(urls / "urls", key_transform=names)  # type: ignore[arg-type]
 

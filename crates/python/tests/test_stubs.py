@@ -1,8 +1,14 @@
 """The stubs match the extension module, and mypy accepts code that uses the package."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
+
+import petal
+import pytest
+from petal import _names
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -44,6 +50,19 @@ visited = visit("a", depth=2)
 seen: petal.Filter = visit.filter
 any_type: petal.Filter = petal.load("one.petal", format="guava", key_type="int64")
 petal.duckdb.register(duckdb.connect(), "is_known", any_type, column_type="BIGINT")
+petal.build("a", "f", type="static-fuse")
+
+
+class PyarrowArray:
+    # What the stubs of pyarrow have of `pyarrow.Array`.
+    def to_pylist(self) -> list[str]:
+        return []
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return 1, 2
+
+
+whatever: int = one.contains_batch(PyarrowArray())
 """
 
 
@@ -76,6 +95,12 @@ def visit(url: str) -> int:
     return 1
 
 visit(5)
+petal.build("a", "f", type="blooom")
+petal.open("f", format="gvava")
+petal.load("f", key_type="int63")
+petal.check("f", "a", format="gvava")
+petal.ForeignFilter("gvava", 10)
+petal.count("a", sort="counts")
 """
 
 
@@ -84,7 +109,19 @@ def test_wrong_types_are_found(tmp_path):
     run = [sys.executable, "-m", "mypy", "--strict", "wrong.py"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     lines = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
-    assert lines == {"5", "6", "7", "8", "14"}, done.stdout
+    assert lines == {"5", "6", "7", "8", *(str(line) for line in range(14, 21))}, done.stdout
+
+
+@pytest.mark.parametrize(("use", "names"), [
+    (lambda name: petal.build("a", "f", type=name), [*get_args(_names.FilterType), "vector-quotient"]),
+    (lambda name: petal.load("f", format=name), get_args(_names.Format)),
+    (lambda name: petal.load("f", key_type=name), get_args(_names.KeyType)),
+])  # fmt: skip
+def test_names_for_type_checkers_are_those_of_the_library(use, names):
+    with pytest.raises(ValueError, match="expected one of") as error:
+        use("?")
+    listed = re.search("expected one of (.*), found", str(error.value))[1]
+    assert sorted(listed.split(", ")) == sorted(names)
 
 
 def test_the_package_passes_strict_mypy(tmp_path):

@@ -59,10 +59,12 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
 /// Converts an error. For a table, it omits the advice to name columns, which `plan` does not take.
 fn failure(error: petal_lines::Error) -> Failure {
     match error.kind() {
-        ErrorKind::TableWithoutColumns { .. } => Failure::Message(format!(
-            "{}; jobs on columns cannot be estimated; run the job with --column, or use --text",
-            error.problem()
-        )),
+        ErrorKind::TableWithoutColumns { .. } if cfg!(feature = "parquet") => {
+            Failure::Message(format!(
+                "{}; jobs on columns cannot be estimated; run the job with --column, or use --text",
+                error.problem()
+            ))
+        }
         _ => error.into(),
     }
 }

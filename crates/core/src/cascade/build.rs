@@ -89,7 +89,7 @@ impl CascadeBuilder {
             hashes.sort_unstable();
             hashes.dedup();
         }
-        let both = in_both(&members, &non_members);
+        let both = in_both(&members, &non_members)?;
         if !both.is_empty() {
             return Err(Error::contradiction(both));
         }
@@ -164,7 +164,7 @@ fn with_capacity(len: usize) -> Result<Vec<u64>> {
 }
 
 /// Returns the hashes that are in both of two ascending lists.
-fn in_both(members: &[u64], non_members: &[u64]) -> Vec<u64> {
+fn in_both(members: &[u64], non_members: &[u64]) -> Result<Vec<u64>> {
     let (short, long) = if members.len() < non_members.len() {
         (members, non_members)
     } else {
@@ -175,5 +175,10 @@ fn in_both(members: &[u64], non_members: &[u64]) -> Vec<u64> {
         rest = &rest[rest.partition_point(|other| other < *hash)..];
         rest.first() == Some(*hash)
     };
-    short.iter().filter(is_in_long).copied().collect()
+    let mut both = Vec::new();
+    for &hash in short.iter().filter(is_in_long) {
+        both.try_reserve(1).map_err(|_| Error::alloc(16 * both.len() as u64))?;
+        both.push(hash);
+    }
+    Ok(both)
 }

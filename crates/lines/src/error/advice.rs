@@ -49,6 +49,9 @@ impl Error {
                 vec![Advice::Other(conversion.clone()), Enable(Setting::Text)]
             }
             // Tables.
+            ErrorKind::TableWithoutColumns { .. } if !cfg!(feature = "parquet") => {
+                vec![Advice::BuildWithTables, Enable(Setting::Text)]
+            }
             ErrorKind::TableWithoutColumns { .. } => {
                 vec![Specify(Setting::Columns), Enable(Setting::Text)]
             }

@@ -49,7 +49,7 @@ pub enum ErrorKind {
         conversion: String,
     },
     // Tables.
-    /// An input is a table, but no columns of it are named.
+    /// An input is a table, but no columns of it are named, or this build does not read tables.
     TableWithoutColumns {
         /// The input.
         input: String,
@@ -544,6 +544,8 @@ pub enum Advice {
     CheckDelimiter,
     /// Find the lines that both inputs contain.
     FindCommonLines,
+    /// Read tables with a build that has the feature `parquet`.
+    BuildWithTables,
     /// Anything else: a whole clause that names no setting.
     Other(String),
 }
@@ -573,6 +575,9 @@ impl fmt::Display for Advice {
             Self::RebuildWith(setting) => write!(f, "build the filter again with {setting}"),
             Self::CheckDelimiter => f.write_str("set NUL as the delimiter if lines end in NUL"),
             Self::FindCommonLines => f.write_str("find these lines as those common to both"),
+            Self::BuildWithTables => {
+                f.write_str("build petal with the cargo feature `parquet` to read its columns")
+            }
             Self::Other(text) => f.write_str(text),
         }
     }

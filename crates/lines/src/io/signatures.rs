@@ -31,8 +31,7 @@ impl NotLines {
                 format!("pipe in the output of `{command} {}`", quoted(name))
             }
             Remedy::Advice(advice) => advice.to_owned(),
-            Remedy::Columns if !cfg!(feature = "parquet") => NO_TABLES.to_owned(),
-            Remedy::Columns if columns => NO_PIPE.to_owned(),
+            Remedy::Columns if columns && cfg!(feature = "parquet") => NO_PIPE.to_owned(),
             Remedy::Columns => {
                 let (input, format) = (name.to_owned(), what);
                 return ErrorKind::TableWithoutColumns { input, format }.into();
@@ -67,9 +66,6 @@ const fn compressed(what: &'static str, command: &'static str) -> NotLines {
 const fn table(what: &'static str) -> NotLines {
     NotLines { what, remedy: Remedy::Columns }
 }
-
-/// What to do about tables in a build that does not read them.
-const NO_TABLES: &str = "build petal with the cargo feature `parquet` to read its columns";
 
 /// What to do about tables that are compressed as a whole, or come through a pipe.
 const NO_PIPE: &str =

@@ -127,7 +127,7 @@ def read_keys(
     separator: str | bytes | None,
     header: bool,
     json_key: str | Iterable[str] | None,
-    key_transform: Iterable[str] | None,
+    key_transform: str | Iterable[str] | None,
     delimiter: bytes,
 ) -> dict[str, object]:
     """Reads what the keys of records are."""
@@ -230,16 +230,20 @@ def read_pointers(json_key: str | Iterable[str] | None) -> list[str]:
     return listed
 
 
-def read_transforms(names: Iterable[str] | None) -> str:
-    """Reads the names of transforms; the extension module checks them."""
+def read_transforms(names: str | Iterable[str] | None) -> str:
+    """Reads the names of transforms, a list or a text with commas between them; the extension module
+    checks them."""
     if names is None:
         return ""
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+    if isinstance(names, str):
+        names = names.split(",") if names.strip() else []
+    if isinstance(names, bytes) or not isinstance(names, Iterable):
         raise TypeError(f"key_transform=: expected a list of names, found {names!r}")
-    listed = list(names)
-    for name in listed:
+    listed = []
+    for name in names:
         if not isinstance(name, str):
             raise TypeError(f"key_transform=: expected a list of names, found {name!r} in it")
-        if not name or "," in name:
+        if not name.strip() or "," in name:
             raise ValueError(f"key_transform=: expected one name, found {name!r}")
+        listed.append(name.strip())
     return ",".join(listed)

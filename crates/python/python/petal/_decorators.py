@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from petal._petal import BloomFilter, Filter
+from petal._petal import BloomFilter, Filter, _key_of_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,13 +19,6 @@ class OnlyNew(Protocol[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | Any: ...
     def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
-
-
-def _key_of_arguments(*args: Any, **kwargs: Any) -> Any:
-    """Returns the argument, or a tuple of several; those by name follow in the order of their names."""
-    if len(args) == 1 and not kwargs:
-        return args[0]
-    return (*args, *(part for name in sorted(kwargs) for part in (name, kwargs[name])))
 
 
 def seen_before(
@@ -45,9 +38,10 @@ def seen_before(
 
     - `filter`: a filter, or the capacity of a new `BloomFilter`, whose rate is `fpr` [0.01]. It is
       the attribute `filter` of the function, to be saved or cleared.
-    - `key`: a function of the same arguments that returns the key [the only argument, or else the
-      tuple of all; names and values of those passed by name follow]. For a method, the first
-      argument is the object, so a `key` is needed: `key=lambda self, url: url`.
+    - `key`: a function of the same arguments that returns the key [a text that is the only argument, or
+      else bytes that differ for different arguments; an argument passed by name differs from one
+      without]. For a method, the first argument is the object, so a `key` is needed:
+      `key=lambda self, url: url`.
     - `default`: what a repeated call returns. Of an `async` function, it is awaited.
 
     Arguments are added before the call, and stay if it raises: `visit.__wrapped__(url)` calls again.
@@ -59,7 +53,7 @@ def seen_before(
     """
     if not isinstance(filter, Filter):
         filter = BloomFilter(filter, fpr)
-    add, key_of = filter.add, key or _key_of_arguments
+    add, key_of = filter.add, key or _key_of_call
 
     def decorate(function: Callable[P, R]) -> OnlyNew[P, R]:
         if inspect.iscoroutinefunction(function):

@@ -22,6 +22,7 @@ from petal._arguments import (
     read_path,
     read_paths,
 )
+from petal._names import FilterType, Format, KeyType
 from petal._petal import Filter, _build_job, _check_job, _merge_job, _seen_job
 from petal._petal import open as _open
 from petal._report import Report, read_result
@@ -31,7 +32,7 @@ def build(
     inputs: Paths,
     out: Out,
     *,
-    type: str = "bloom",
+    type: FilterType = "bloom",
     capacity: int | None = None,
     fpr: float | None = None,
     memory_limit: int | str | None = None,
@@ -113,8 +114,8 @@ def check(
     invert: bool = False,
     count: bool = False,
     allow: Paths | None = None,
-    format: str | None = None,
-    key_type: str = "text",
+    format: Format | None = None,
+    key_type: KeyType = "text",
     memory_limit: int | str | None = None,
     jobs: int | None = None,
     temp_dir: Path | None = None,
@@ -241,7 +242,7 @@ def merge(
     *filters: Paths,
     out: Out,
     fold: bool = False,
-    format: str | None = None,
+    format: Format | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> Report:

@@ -9,7 +9,7 @@ interpreter's lock and uses `jobs` threads. Ctrl-C ends a job; no output file is
 """
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from petal._arguments import (
     Columns,
@@ -269,7 +269,7 @@ def _dedup_operation(only_duplicates: bool, only_unique: bool, approx: bool, res
 
 def count(
     *inputs: Paths,
-    sort: str = "appearance",
+    sort: Literal["appearance", "count"] = "appearance",
     top: int | None = None,
     min_count: int = 1,
     out: Out | None = None,

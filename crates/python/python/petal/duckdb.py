@@ -14,7 +14,7 @@ It needs the extra `petal-filters[duckdb]`: `duckdb` 1.4 or newer, `pyarrow`, `n
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
@@ -32,7 +32,7 @@ def register(
     name: str,
     filter: _petal.Filter | str | os.PathLike[str],
     *,
-    column_type: str = "VARCHAR",
+    column_type: Literal["VARCHAR", "BLOB", "BIGINT", "UBIGINT"] = "VARCHAR",
     key_transform: Iterable[str] | None = None,
 ) -> None:
     """Registers the SQL function `name(key)`, which returns whether a filter contains a key.

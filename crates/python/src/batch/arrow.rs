@@ -12,6 +12,9 @@
 //!
 //! Cost: offsets and views are checked piece by piece just before they are used.
 //!
+//! An extension type gives the values of its storage another meaning: only those whose meaning is known are
+//! keys.
+//!
 //! Source: the Arrow C data interface and its PyCapsule interface.
 
 use std::sync::Arc;
@@ -20,21 +23,25 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayReader as _, ArrayRef, BinaryArray, BinaryViewArray, GenericBinaryArray,
-    LargeBinaryArray, OffsetSizeTrait, make_array,
+    Array, ArrayReader as _, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray,
+    GenericBinaryArray, LargeBinaryArray, OffsetSizeTrait, make_array,
 };
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyIterator};
 
-use super::pandas::is_instance;
 use crate::keys::KeyHasher;
-use crate::keys::{Key, out_of_range};
+use crate::keys::{Key, out_of_range, texts};
+
+const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// One or several arrays of keys.
 pub(crate) enum Arrays {
@@ -56,7 +63,8 @@ impl Iterator for Arrays {
                 Some(next.and_then(|chunk| exported_array(&chunk)))
             })?,
             Self::Stream(stream) => {
-                stream.next()?.map_err(|error| arrow_error(&error)).and_then(|array| column(&array))
+                let array = stream.next()?.map_err(|error| arrow_error(&error));
+                array.and_then(|array| column(&array, stream.field()))
             }
         })
     }
@@ -65,8 +73,6 @@ impl Iterator for Arrays {
 /// Returns the arrays that an object exports; `None` if it exports none.
 pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
     let py = keys.py();
-    let typed = polars_nulls(keys)?;
-    let keys = typed.as_ref().unwrap_or(keys);
     if keys.hasattr(intern!(py, "__arrow_c_array__"))? {
         return exported_array(keys).map(|array| Some(Arrays::One(Some(array))));
     }
@@ -80,25 +86,7 @@ pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
     import_stream(&stream).map(|stream| Some(Arrays::Stream(Box::new(stream))))
 }
 
-/// Returns a polars column of the type Null, cast to String; `None` for other objects. polars exports
-/// such a column with a buffer, which Arrow's interface does not allow for null arrays.
-fn polars_nulls<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = keys.py();
-    let has_null_type = if is_instance(keys, "polars", "Series")? {
-        keys.getattr(intern!(py, "dtype"))?.eq(py.import("polars")?.getattr("Null")?)?
-    } else if is_instance(keys, "polars", "DataFrame")? {
-        keys.getattr(intern!(py, "dtypes"))?.eq([py.import("polars")?.getattr("Null")?])?
-    } else {
-        false
-    };
-    if !has_null_type {
-        return Ok(None);
-    }
-    let string = py.import("polars")?.getattr("String")?;
-    keys.call_method1(intern!(py, "cast"), (string,)).map(Some)
-}
-
-fn is_pyarrow(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(super) fn is_pyarrow(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(keys.get_type().module()?.to_str()?.starts_with("pyarrow"))
 }
 
@@ -121,12 +109,16 @@ fn exported_array(keys: &Bound<'_, PyAny>) -> PyResult<UncheckedArray> {
     }
     let exported = keys.call_method0(intern!(py, "__arrow_c_array__"))?;
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = exported.extract()?;
-    column(&import_array(&schema, &array)?)
+    let (array, field) = import_array(&schema, &array)?;
+    column(&array, &field)
 }
 
-/// Moves an array out of its capsules.
+/// Moves an array and its type out of their capsules.
 #[expect(unsafe_code, reason = "C structures in capsules")]
-fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {
+fn import_array(
+    schema: &Bound<'_, PyCapsule>,
+    array: &Bound<'_, PyCapsule>,
+) -> PyResult<(ArrayRef, Field)> {
     let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
     // SAFETY: by the protocol capsules with these names hold these structures; both capsules are
@@ -140,9 +132,10 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
             "keys: the Arrow array was already released or consumed",
         ));
     }
-    let kind = DataType::try_from(&schema).map_err(|error| arrow_error(&error))?;
-    check_type(&kind)?;
-    if !has_valid_buffers(&array, &kind) {
+    let field = Field::try_from(&schema).map_err(|error| arrow_error(&error))?;
+    check_type(&field)?;
+    check_dictionaries(&schema)?;
+    if !has_valid_buffers(&array, field.data_type()) {
         return Err(PyValueError::new_err(
             "keys: the buffers of the Arrow array do not match its type or are not aligned; use a \
              copy of it",
@@ -151,7 +144,7 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
     // SAFETY: by the protocol the memory that the structures describe is valid until they are
     // released, and the resulting array releases them when it is dropped.
     let data = unsafe { from_ffi(array, &schema) };
-    Ok(make_array(data.map_err(|error| arrow_error(&error))?))
+    Ok((make_array(data.map_err(|error| arrow_error(&error))?), field))
 }
 
 /// Moves a stream out of its capsule.
@@ -162,22 +155,19 @@ fn import_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<ArrayStreamReader> {
     // SAFETY: as above; the reader releases the stream when it is dropped.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
     let stream = ArrayStreamReader::try_new(stream).map_err(|error| arrow_error(&error))?;
-    check_type(stream.field().data_type())?;
+    check_type(stream.field())?;
     Ok(stream)
 }
 
 /// Returns an error for a type without keys. Called before the import, which does not check arrays.
-fn check_type(kind: &DataType) -> PyResult<()> {
-    match kind {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(()),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(()),
-        DataType::FixedSizeBinary(_) | DataType::Null => Ok(()),
-        kind if kind.is_integer() => Ok(()),
-        DataType::Dictionary(_, values) if !values.is_nested() => check_type(values),
-        DataType::Struct(fields) if fields.len() == 1 && !fields[0].data_type().is_nested() => {
-            check_type(fields[0].data_type())
+fn check_type(field: &Field) -> PyResult<()> {
+    check_extension(field)?;
+    match field.data_type() {
+        DataType::Struct(fields) if fields.len() == 1 => {
+            check_extension(&fields[0])?;
+            check_values(fields[0].data_type())
         }
-        DataType::Struct(fields) if fields.len() != 1 => {
+        DataType::Struct(fields) => {
             let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
             Err(PyTypeError::new_err(format!(
                 "keys: expected one column, found {} ({}); choose one",
@@ -185,11 +175,53 @@ fn check_type(kind: &DataType) -> PyResult<()> {
                 names.join(", ")
             )))
         }
+        kind => check_values(kind),
+    }
+}
+
+/// Returns an error for an extension type whose values are not known.
+fn check_extension(field: &Field) -> PyResult<()> {
+    let is_text =
+        matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    match (field.extension_type_name(), field.data_type()) {
+        (None, _) | (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => Ok(()),
+        (Some("arrow.json"), _) if is_text => Ok(()),
+        (Some(BOOL8), DataType::Int8) => Ok(()),
+        (Some(name), _) => Err(no_keys(format_args!(
+            "the extension type {name}{}",
+            field.extension_type_metadata().unwrap_or_default().escape_debug()
+        ))),
+    }
+}
+
+/// Returns an error if the values of a dictionary have an extension type, which a [`Field`] leaves out.
+fn check_dictionaries(schema: &FFI_ArrowSchema) -> PyResult<()> {
+    for schema in schema.children().chain([schema]) {
+        let Some(values) = schema.dictionary() else { continue };
+        let metadata = values.metadata().map_err(|error| arrow_error(&error))?;
+        if let Some(name) = metadata.get(EXTENSION_TYPE_NAME_KEY) {
+            return Err(no_keys(format_args!("a dictionary of the extension type {name}")));
+        }
+    }
+    Ok(())
+}
+
+/// An extension type of booleans: a value is false if it is 0.
+const BOOL8: &str = "arrow.bool8";
+
+fn check_values(kind: &DataType) -> PyResult<()> {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(()),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok(()),
+        DataType::FixedSizeBinary(_) | DataType::Null | DataType::Boolean => Ok(()),
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Ok(()),
+        kind if kind.is_integer() || kind.is_decimal() => Ok(()),
+        DataType::Dictionary(_, values) if !values.is_nested() => check_values(values),
         other => Err(no_keys(other)),
     }
 }
 
-fn no_keys(kind: &DataType) -> PyErr {
+fn no_keys(kind: impl std::fmt::Display) -> PyErr {
     PyTypeError::new_err(format!(
         "keys: a column of {kind} holds no keys; cast it to strings, binary or integers"
     ))
@@ -265,13 +297,14 @@ impl UncheckedArray {
     }
 }
 
-/// Returns the keys of an array. The keys of a table with one column are the column, which is null
-/// where the table is.
-fn column(array: &ArrayRef) -> PyResult<UncheckedArray> {
-    if !matches!(array.data_type(), DataType::Struct(_)) {
-        return as_bytes(array).map(UncheckedArray).map_err(|error| arrow_error(&error));
-    }
-    let column = as_bytes(array.as_struct().column(0)).map_err(|error| arrow_error(&error))?;
+/// Returns the keys of an array of this type. The keys of a table with one column are the column, which is
+/// null where the table is.
+fn column(array: &ArrayRef, field: &Field) -> PyResult<UncheckedArray> {
+    let DataType::Struct(fields) = field.data_type() else {
+        return values(array, field).map(UncheckedArray).map_err(|error| arrow_error(&error));
+    };
+    let column = values(array.as_struct().column(0), &fields[0]);
+    let column = column.map_err(|error| arrow_error(&error))?;
     let Some(nulls) = array.nulls().filter(|_| !column.data_type().is_null()) else {
         return Ok(UncheckedArray(column));
     };
@@ -284,6 +317,17 @@ fn column(array: &ArrayRef) -> PyResult<UncheckedArray> {
     #[expect(unsafe_code, reason = "a check would read values that are null")]
     let data = unsafe { data.build_unchecked() };
     Ok(UncheckedArray(make_array(data)))
+}
+
+/// Returns [`as_bytes`], with the meaning that an extension type gives to the values.
+fn values(array: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    let array = as_bytes(array)?;
+    if field.extension_type_name() != Some(BOOL8) {
+        return Ok(array);
+    }
+    let numbers = array.as_primitive::<Int8Type>();
+    let are_true = numbers.values().iter().map(|&number| number != 0).collect();
+    Ok(Arc::new(BooleanArray::new(are_true, numbers.nulls().cloned())))
 }
 
 /// Returns the array with text as bytes, checked except for offsets and views. Those of a dictionary
@@ -358,7 +402,8 @@ fn out_of_bounds(what: &str) -> ArrowError {
 /// and sets `rows` to the positions of the keys.
 ///
 /// # Errors
-/// `TypeError` if the type has no keys, `OverflowError` for a negative number.
+/// `TypeError` if the type has no keys, `OverflowError` for a negative number, `ValueError` for a date that
+/// Python does not have.
 pub(crate) fn hash_array(
     array: &dyn Array,
     hasher: &mut KeyHasher,
@@ -396,6 +441,30 @@ fn hash_rows(
             })
         }};
     }
+    /// Arrays of values with a text, which the expression computes from the value.
+    macro_rules! texts {
+        ($kind:ty, $value:ident => $text:expr) => {{
+            let values = array.as_primitive::<$kind>().values();
+            rows.try_for_each(|row| {
+                let $value = values[row];
+                hasher.hash_key(Key::Object($text.as_bytes()), hashes)
+            })
+        }};
+    }
+    /// Arrays of decimal numbers: integers and the number of their decimals.
+    macro_rules! decimals {
+        ($kind:ty, $scale:expr) => {{
+            let exponent = -i64::from(*$scale);
+            texts!($kind, value => texts::decimal(&value.to_string(), exponent))
+        }};
+    }
+    /// Arrays of times.
+    macro_rules! times {
+        ($kind:ty, $ticks_per_second:expr, $zone:expr) => {{
+            let in_utc = $zone.is_some();
+            texts!($kind, ticks => texts::time(ticks, $ticks_per_second, in_utc)?)
+        }};
+    }
     match array.data_type() {
         DataType::Binary => bytes!(array.as_binary::<i32>()),
         DataType::LargeBinary => bytes!(array.as_binary::<i64>()),
@@ -409,6 +478,28 @@ fn hash_rows(
         DataType::UInt16 => ints!(UInt16Type),
         DataType::UInt32 => ints!(UInt32Type),
         DataType::UInt64 => ints!(UInt64Type),
+        DataType::Boolean => {
+            let values = array.as_boolean().values();
+            rows.try_for_each(|row| hasher.hash_key(Key::Bool(values.value(row)), hashes))
+        }
+        DataType::Date32 => texts!(Date32Type, days => texts::date(days.into())?),
+        DataType::Date64 => {
+            texts!(Date64Type, time => texts::date(time.div_euclid(MILLISECONDS_PER_DAY))?)
+        }
+        DataType::Timestamp(TimeUnit::Second, zone) => times!(TimestampSecondType, 1, zone),
+        DataType::Timestamp(TimeUnit::Millisecond, zone) => {
+            times!(TimestampMillisecondType, 1_000, zone)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            times!(TimestampMicrosecondType, 1_000_000, zone)
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+            times!(TimestampNanosecondType, 1_000_000_000, zone)
+        }
+        DataType::Decimal32(_, scale) => decimals!(Decimal32Type, scale),
+        DataType::Decimal64(_, scale) => decimals!(Decimal64Type, scale),
+        DataType::Decimal128(_, scale) => decimals!(Decimal128Type, scale),
+        DataType::Decimal256(_, scale) => decimals!(Decimal256Type, scale),
         // All rows are null, and the dictionary may be empty.
         DataType::Dictionary(..) if rows.len() == 0 => Ok(()),
         DataType::Dictionary(..) => {

@@ -13,16 +13,19 @@
 //! Cost: a byte per key for NumPy and pandas; a bit per key for Arrow, whose memory polars and
 //! pyarrow share.
 
-use arrow_array::builder::BooleanBufferBuilder;
 use arrow_array::ffi::to_ffi;
 use arrow_array::{Array as _, BooleanArray};
+use arrow_buffer::bit_mask::set_bits;
+use arrow_buffer::bit_util::{get_bit, set_bit};
+use arrow_buffer::{BooleanBuffer, Buffer};
 use petal::BatchResults;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyIterator, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyTuple};
 
 use super::arrow::arrow_error;
+use crate::memory::{py_list, reserve};
 
 /// The type of the results.
 pub(crate) enum ResultType<'py> {
@@ -40,14 +43,14 @@ impl<'py> ResultType<'py> {
     /// Converts results to this type.
     pub(crate) fn convert(&self, py: Python<'py>, results: Bits) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Self::List => Ok(PyList::new(py, results.iter())?.into_any()),
-            Self::Numpy => numpy(py, &results),
+            Self::List => Ok(py_list(py, results.iter())?.into_any()),
+            Self::Numpy => numpy(py, results.iter()),
             Self::Pandas(keys) => {
                 let options = PyDict::new(py);
                 options.set_item("index", keys.getattr(intern!(py, "index"))?)?;
                 options.set_item("name", keys.getattr(intern!(py, "name"))?)?;
                 options.set_item("copy", false)?;
-                let results = (numpy(py, &results)?,);
+                let results = (numpy(py, results.iter())?,);
                 py.import("pandas")?.call_method("Series", results, Some(&options))
             }
             Self::Polars(name) => {
@@ -65,51 +68,57 @@ impl<'py> ResultType<'py> {
 }
 
 /// Returns a writable NumPy array of bool.
-fn numpy<'py>(py: Python<'py>, results: &Bits) -> PyResult<Bound<'py, PyAny>> {
-    let bytes = PyByteArray::new_with(py, results.0.len(), |bytes| {
-        bytes.iter_mut().zip(results.iter()).for_each(|(byte, result)| *byte = result.into());
+fn numpy(
+    py: Python<'_>,
+    results: impl ExactSizeIterator<Item = bool>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let bytes = PyBytes::new_with(py, results.len(), |bytes| {
+        bytes.iter_mut().zip(results).for_each(|(byte, result)| *byte = result.into());
         Ok(())
     })?;
-    as_numpy(bytes)
-}
-
-/// Returns a NumPy array of bool that shares bytes of 0 and 1.
-fn as_numpy(bytes: Bound<'_, PyByteArray>) -> PyResult<Bound<'_, PyAny>> {
-    let py = bytes.py();
-    let options = PyDict::new(py);
-    options.set_item("dtype", "bool")?;
-    py.import("numpy")?.call_method("frombuffer", (bytes,), Some(&options))
+    let array = py.import("numpy")?.call_method1("frombuffer", (bytes, "bool"))?;
+    array.call_method0(intern!(py, "copy"))
 }
 
 /// The results of a batch lookup, one bit for each key.
-pub(crate) struct Bits(BooleanBufferBuilder);
+#[derive(Default)]
+pub(crate) struct Bits {
+    bytes: Vec<u8>,
+    len: usize,
+}
 
 impl Bits {
-    pub(crate) fn new() -> Self {
-        Self(BooleanBufferBuilder::new(0))
-    }
-
     /// Appends the results for `len` keys and nulls. If there are nulls, `rows` has the positions of
     /// the keys; a null is false.
-    pub(crate) fn append(&mut self, results: &BatchResults, len: usize, rows: Option<&[usize]>) {
+    pub(crate) fn append(
+        &mut self,
+        results: &BatchResults,
+        len: usize,
+        rows: Option<&[usize]>,
+    ) -> PyResult<()> {
+        let start = self.len;
+        let more = (start + len).div_ceil(8) - self.bytes.len();
+        reserve(&mut self.bytes, more)?;
+        self.bytes.resize(self.bytes.len() + more, 0);
+        self.len += len;
         if let Some(rows) = rows {
-            let start = self.0.len();
-            self.0.append_n(len, false);
-            results.iter().for_each(|at| self.0.set_bit(start + rows[at], true));
-            return;
+            results.iter().for_each(|at| set_bit(&mut self.bytes, start + rows[at]));
+        } else {
+            let results = results.as_words().iter().flat_map(|word| word.to_le_bytes());
+            set_bits(&mut self.bytes, &results.collect::<Vec<_>>(), start, 0, len);
         }
-        let bytes = results.as_words().iter().flat_map(|word| word.to_le_bytes());
-        self.0.append_packed_range(0..len, &bytes.collect::<Vec<_>>());
+        Ok(())
     }
 
     /// Iterates over the results.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
-        (0..self.0.len()).map(|at| self.0.get_bit(at))
+        (0..self.len).map(|at| get_bit(&self.bytes, at))
     }
 
     /// Returns the results as an object that exports an Arrow array.
-    pub(crate) fn into_mask(mut self) -> Mask {
-        Mask { bits: BooleanArray::new(self.0.finish(), None) }
+    pub(crate) fn into_mask(self) -> Mask {
+        let bits = BooleanBuffer::new(Buffer::from_vec(self.bytes), 0, self.len);
+        Mask { bits: BooleanArray::new(bits, None) }
     }
 }
 
@@ -151,7 +160,7 @@ impl Mask {
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
-        PyList::new(slf.py(), slf.get().bits.values().iter())?.try_iter()
+        py_list(slf.py(), slf.get().bits.values().iter())?.try_iter()
     }
 
     /// Returns the mask that is true where this one is false.
@@ -173,12 +182,7 @@ impl Mask {
                 "a petal.Mask has a bit for each key, NumPy a byte: expected copy=True or None, found False",
             ));
         }
-        let bytes = PyByteArray::new_with(py, self.bits.len(), |bytes| {
-            let results = self.bits.values().iter();
-            bytes.iter_mut().zip(results).for_each(|(byte, result)| *byte = result.into());
-            Ok(())
-        })?;
-        let array = as_numpy(bytes)?;
+        let array = numpy(py, self.bits.values().iter())?;
         match dtype {
             Some(dtype) => array.call_method1(intern!(py, "astype"), (dtype,)),
             None => Ok(array),

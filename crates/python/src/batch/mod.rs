@@ -12,11 +12,11 @@ pub(crate) mod arrow;
 mod mask;
 mod numpy;
 mod pandas;
+mod polars;
 
 use arrow_array::Array as _;
 use petal::BatchResults;
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
@@ -25,6 +25,7 @@ use self::mask::{Bits, ResultType};
 use self::numpy::NumpyKeys;
 use self::pandas::Values;
 use crate::keys::{KeyHasher, with_key};
+use crate::memory::reserve;
 use crate::state::Filter;
 
 /// Keys in a piece: as many as the core library hashes at once.
@@ -65,12 +66,11 @@ pub(crate) fn contains<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     let hasher = filter.read(py)?.key_hasher();
-    let (mut bits, mut results) = (Bits::new(), BatchResults::new());
+    let (mut bits, mut results) = (Bits::default(), BatchResults::new());
     let (batch, result_type) = Batch::new(keys)?;
     batch.for_each_piece(py, hasher, &mut |piece| {
         filter.read_detached()?.contains_hashes(piece.hashes, &mut results);
-        bits.append(&results, piece.len, piece.rows);
-        Ok(())
+        bits.append(&results, piece.len, piece.rows)
     })?;
     result_type.convert(py, bits)
 }
@@ -79,6 +79,7 @@ pub(crate) fn contains<'py>(
 pub(crate) fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<u64>> {
     let mut all = Vec::new();
     Batch::new(keys)?.0.for_each_piece(keys.py(), hasher, &mut |piece| {
+        reserve(&mut all, piece.hashes.len())?;
         all.extend_from_slice(piece.hashes);
         Ok(())
     })?;
@@ -90,37 +91,45 @@ enum Batch<'py> {
     Arrow(Arrays),
     Numpy(NumpyKeys<'py>),
     /// An iterable. If it may have nulls: for each object a byte that is 1 if it is null.
-    Objects(Bound<'py, PyAny>, Option<Vec<u8>>),
+    Objects(Bound<'py, PyAny>, Option<Bound<'py, PyBytes>>),
 }
 
 impl<'py> Batch<'py> {
     /// Returns the keys, and the type of the results of their lookup.
     fn new(keys: &Bound<'py, PyAny>) -> PyResult<(Self, ResultType<'py>)> {
         refuse_one_key(keys)?;
-        if pandas::is_instance(keys, "polars", "LazyFrame")? {
-            return Err(PyTypeError::new_err(
-                "keys: found a LazyFrame, which has no rows yet; use keys.collect()",
-            ));
-        }
         if let Some(column) = pandas::column(keys)? {
             let result_type = column.series.map_or(ResultType::Numpy, ResultType::Pandas);
             let batch = match column.values {
-                Values::Pyarrow(array) => match arrow::arrays(&array)? {
-                    Some(arrays) => Self::Arrow(arrays),
-                    None => Self::Objects(array, None),
-                },
+                Values::Pyarrow(array) => Self::from_arrow(array)?,
                 Values::Numpy(array) => Self::from_numpy(&array)?,
                 Values::Objects(objects, nulls) => Self::Objects(objects, Some(nulls)),
             };
             return Ok((batch, result_type));
         }
+        if let Some(column) = polars::column(keys)? {
+            let batch = match column.values {
+                polars::Values::Arrow(array) => Self::from_arrow(array)?,
+                polars::Values::Objects(objects, nulls) => Self::Objects(objects, Some(nulls)),
+            };
+            return Ok((batch, ResultType::Polars(column.name)));
+        }
         if let Some(arrays) = arrow::arrays(keys)? {
-            return Ok((Self::Arrow(arrays), arrow_result_type(keys)?));
+            let is_pyarrow = arrow::is_pyarrow(keys)?;
+            let result_type = if is_pyarrow { ResultType::Pyarrow } else { ResultType::Mask };
+            return Ok((Self::Arrow(arrays), result_type));
         }
         if pandas::is_instance(keys, "numpy", "ndarray")? {
             return Ok((Self::from_numpy(keys)?, ResultType::Numpy));
         }
         Ok((Self::Objects(keys.clone(), None), ResultType::List))
+    }
+
+    fn from_arrow(array: Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(match arrow::arrays(&array)? {
+            Some(arrays) => Self::Arrow(arrays),
+            None => Self::Objects(array, None),
+        })
     }
 
     fn from_numpy(array: &Bound<'py, PyAny>) -> PyResult<Self> {
@@ -143,26 +152,6 @@ impl<'py> Batch<'py> {
             Self::Objects(keys, nulls) => for_each_object_piece(&keys, nulls, hasher, on_piece),
         }
     }
-}
-
-/// Returns the type of the results for keys in Arrow arrays.
-fn arrow_result_type<'py>(keys: &Bound<'py, PyAny>) -> PyResult<ResultType<'py>> {
-    let py = keys.py();
-    if keys.get_type().module()?.to_str()?.starts_with("pyarrow") {
-        return Ok(ResultType::Pyarrow);
-    }
-    if pandas::is_instance(keys, "polars", "Series")? {
-        return Ok(ResultType::Polars(keys.getattr(intern!(py, "name"))?));
-    }
-    if pandas::is_instance(keys, "polars", "DataFrame")? {
-        // Several columns are an error as soon as the first array is read.
-        let names = keys.getattr(intern!(py, "columns"))?;
-        return Ok(match names.len()? {
-            1 => ResultType::Polars(names.get_item(0)?),
-            _ => ResultType::Mask,
-        });
-    }
-    Ok(ResultType::Mask)
 }
 
 fn for_each_arrow_piece(
@@ -191,13 +180,13 @@ fn for_each_arrow_piece(
 
 fn for_each_object_piece(
     keys: &Bound<'_, PyAny>,
-    nulls: Option<Vec<u8>>,
+    nulls: Option<Bound<'_, PyBytes>>,
     mut hasher: KeyHasher,
     on_piece: &mut OnPiece<'_>,
 ) -> PyResult<()> {
     let py = keys.py();
     let (mut hashes, mut rows) = (Vec::new(), Vec::new());
-    let mut nulls = nulls.map(Vec::into_iter);
+    let mut nulls = nulls.as_ref().map(|nulls| nulls.as_bytes().iter());
     let mut iterator = keys.try_iter()?;
     loop {
         hashes.clear();
@@ -205,7 +194,7 @@ fn for_each_object_piece(
         let (mut failed, mut len) = (None, 0);
         for key in iterator.by_ref().take(PIECE) {
             if let Some(nulls) = &mut nulls {
-                if nulls.next() == Some(1) {
+                if nulls.next() == Some(&1) {
                     len += 1;
                     continue;
                 }

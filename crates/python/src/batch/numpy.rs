@@ -1,4 +1,4 @@
-//! Keys in NumPy arrays of bytes, text or integers.
+//! Keys in NumPy arrays of bytes, text, integers, booleans or times.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySlice};
 
 use super::{OnPiece, PIECE, Piece, pandas};
-use crate::keys::{Key, KeyHasher, out_of_range};
+use crate::keys::{Key, KeyHasher, NumpyTimes, out_of_range};
 
 /// Keys that are copied at once.
 const SLICE: usize = 1 << 16;
@@ -27,6 +27,8 @@ enum Element {
     Text,
     Signed,
     Unsigned,
+    Bool,
+    Time(NumpyTimes),
     /// Bytes with the zeros at their end.
     Void,
 }
@@ -51,25 +53,34 @@ impl<'py> NumpyKeys<'py> {
             )));
         }
         let size = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+        // An array that is empty because of its values has a type by chance: that of `[]` is float64.
+        if size == 0 || array.len()? == 0 {
+            return Ok(None);
+        }
         let kind: char = dtype.getattr(intern!(py, "kind"))?.extract()?;
+        let mut array = array.clone();
         let element = match kind {
             'S' => Element::Bytes,
             'U' => Element::Text,
             'i' => Element::Signed,
             'u' => Element::Unsigned,
+            'b' => Element::Bool,
+            'M' => {
+                let times;
+                (array, times) = NumpyTimes::new(&array)?;
+                Element::Time(times)
+            }
             'V' if is_plain_void(&dtype)? => Element::Void,
             // Python objects, and strings of variable length.
             'O' | 'T' => return Ok(None),
             _ => {
                 return Err(PyTypeError::new_err(format!(
-                    "keys: an array of {dtype} holds no keys; expected bytes, str or integers"
+                    "keys: an array of {dtype} holds no keys; expected bytes, str, integers or \
+                     times"
                 )));
             }
         };
-        if size == 0 {
-            return Ok(None);
-        }
-        Ok(Some(Self { array: array.clone(), element, size }))
+        Ok(Some(Self { array, element, size }))
     }
 
     /// Copies and hashes the keys in pieces and calls `on_piece` for each.
@@ -106,6 +117,12 @@ impl<'py> NumpyKeys<'py> {
                         Element::Signed | Element::Unsigned => {
                             hash_integers(keys, element, &mut hasher, &mut hashes)?;
                         }
+                        Element::Bool => {
+                            for key in piece {
+                                hasher.hash_key(Key::Bool(*key != 0), &mut hashes)?;
+                            }
+                        }
+                        Element::Time(times) => hash_times(keys, times, &mut hasher, &mut hashes)?,
                     }
                     on_piece(Piece { hashes: &hashes, len, rows: None })?;
                 }
@@ -165,6 +182,20 @@ fn hash_integers<'a>(
             return Err(out_of_range(i64::from_le_bytes(bytes)));
         }
         hasher.hash_key(Key::Int(u64::from_le_bytes(bytes)), hashes)?;
+    }
+    Ok(())
+}
+
+/// Hashes the texts of times, which are little-endian numbers of eight bytes.
+fn hash_times<'a>(
+    keys: impl Iterator<Item = &'a [u8]>,
+    times: NumpyTimes,
+    hasher: &mut KeyHasher,
+    hashes: &mut Vec<u64>,
+) -> PyResult<()> {
+    for ticks in keys.filter_map(<[u8]>::first_chunk) {
+        let text = times.text(i64::from_le_bytes(*ticks))?;
+        hasher.hash_key(Key::Object(text.as_bytes()), hashes)?;
     }
     Ok(())
 }

@@ -3,13 +3,13 @@
 //! This module never imports pandas: if there are pandas objects, the program has imported it. Nulls
 //! are the values for which `pandas.isna` is true; they are not keys.
 //!
-//! Cost: columns that pyarrow stores are hashed in place; other columns of strings are read object
-//! by object.
+//! Cost: columns that pyarrow stores are hashed in place; other columns of strings, and those of times,
+//! are read object by object.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySlice};
+use pyo3::types::{PyBytes, PyDict, PySlice};
 
 /// Keys in a pandas object.
 pub(crate) struct Column<'py> {
@@ -23,7 +23,7 @@ pub(crate) enum Values<'py> {
     Pyarrow(Bound<'py, PyAny>),
     Numpy(Bound<'py, PyAny>),
     /// Objects, and for each a byte that is 1 if it is null.
-    Objects(Bound<'py, PyAny>, Vec<u8>),
+    Objects(Bound<'py, PyAny>, Bound<'py, PyBytes>),
 }
 
 /// Returns true if an object is an instance of a class of a module that need not be imported.
@@ -73,15 +73,20 @@ fn only_column<'py>(frame: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = frame.py();
     let names = frame.getattr(intern!(py, "columns"))?;
     if names.len()? != 1 {
-        let names: Vec<_> =
-            names.try_iter()?.map(|name| Ok(name?.to_string())).collect::<PyResult<_>>()?;
-        return Err(PyTypeError::new_err(format!(
-            "keys: expected one column, found {} ({}); choose one",
-            names.len(),
-            names.join(", ")
-        )));
+        return Err(several_columns(&names)?);
     }
     frame.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))
+}
+
+/// Returns the error for a frame that has not one column but these.
+pub(super) fn several_columns(names: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    let names: Vec<_> =
+        names.try_iter()?.map(|name| Ok(name?.to_string())).collect::<PyResult<_>>()?;
+    Ok(PyTypeError::new_err(format!(
+        "keys: expected one column, found {} ({}); choose one",
+        names.len(),
+        names.join(", ")
+    )))
 }
 
 fn values<'py>(column: &Bound<'py, PyAny>) -> PyResult<Values<'py>> {
@@ -90,7 +95,8 @@ fn values<'py>(column: &Bound<'py, PyAny>) -> PyResult<Values<'py>> {
     let to_numpy = intern!(py, "to_numpy");
     if is_instance(&dtype, "numpy", "dtype")? {
         let kind: char = dtype.getattr(intern!(py, "kind"))?.extract()?;
-        if kind != 'O' {
+        // NumPy's times may be null, which NumPy does not say.
+        if !matches!(kind, 'O' | 'M') {
             return Ok(Values::Numpy(column.call_method0(to_numpy)?));
         }
     } else if is_stored_by_pyarrow(&dtype)? {
@@ -100,7 +106,7 @@ fn values<'py>(column: &Bound<'py, PyAny>) -> PyResult<Values<'py>> {
     }
     let nulls = py.import("pandas")?.call_method1(intern!(py, "isna"), (column,))?;
     let nulls = py.import("numpy")?.call_method1(intern!(py, "asarray"), (nulls,))?;
-    let nulls = nulls.call_method0(intern!(py, "tobytes"))?.extract()?;
+    let nulls = nulls.call_method0(intern!(py, "tobytes"))?.cast_into::<PyBytes>()?;
     let object = PyDict::new(py);
     object.set_item("dtype", "object")?;
     Ok(Values::Objects(column.call_method(to_numpy, (), Some(&object))?, nulls))

@@ -26,6 +26,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::batch;
 use crate::error::Exception;
 use crate::keys::with_key;
+use crate::memory::{MemoryWriter, py_bytes, reserve_exact};
 pub(crate) use crate::state::Filter;
 use crate::state::open::PathArg;
 use crate::state::transforms::recorded;
@@ -289,24 +290,13 @@ impl Filter {
     /// Returns the bytes of the filter's file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| {
-            let mut bytes = Vec::new();
-            self.read_detached()?.write_to(&mut bytes)?;
-            Ok::<_, PyErr>(bytes)
+            let (state, mut out) = (self.read_detached()?, MemoryWriter::default());
+            let data = usize::try_from(state.size_bytes()).unwrap_or(usize::MAX);
+            reserve_exact(&mut out.bytes, data.saturating_add(state.metadata.len()))?;
+            state.write_to(&mut out)?;
+            Ok::<_, PyErr>(out.bytes)
         })?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// Reads a filter from the bytes of its file and checks every byte. Returns an object of the
-    /// class of that filter. The same as petal.from_bytes().
-    #[staticmethod]
-    #[pyo3(signature = (data, *, format = None, key_type = "text"))]
-    fn from_bytes(
-        py: Python<'_>,
-        data: &Bound<'_, PyAny>,
-        format: Option<&str>,
-        key_type: &str,
-    ) -> PyResult<Py<PyAny>> {
-        filter_files::from_bytes(py, data, format, key_type)
+        py_bytes(py, &bytes)
     }
 
     /// Returns a copy in memory, which can be changed, also of a mapped file.

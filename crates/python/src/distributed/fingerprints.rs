@@ -21,6 +21,7 @@ use pyo3::types::PyBytes;
 use crate::batch::{self, arrow};
 use crate::classes::Filter;
 use crate::keys::KeyHasher;
+use crate::memory::{py_bytes, reserve_exact};
 
 /// Bytes of a fingerprint.
 const BYTES: usize = 16;
@@ -47,8 +48,11 @@ fn fingerprints<'py>(
             return Ok(each.pop().unwrap_or_default());
         }
         let row = |at| each.iter().flat_map(move |all| &all[at * BYTES..(at + 1) * BYTES]);
-        let together: Vec<u8> = (0..rows).flat_map(row).copied().collect();
-        let mut fingerprints = Vec::with_capacity(rows * BYTES);
+        let mut together = Vec::new();
+        reserve_exact(&mut together, rows * each.len() * BYTES)?;
+        together.extend((0..rows).flat_map(row));
+        let mut fingerprints = Vec::new();
+        reserve_exact(&mut fingerprints, rows * BYTES)?;
         petal_lines::fingerprints(
             key,
             together.chunks_exact(each.len() * BYTES),
@@ -56,7 +60,7 @@ fn fingerprints<'py>(
         );
         PyResult::Ok(fingerprints)
     })?;
-    Ok(PyBytes::new(py, &fingerprints))
+    py_bytes(py, &fingerprints)
 }
 
 /// Returns the only Arrow array of an object.
@@ -69,7 +73,8 @@ fn column(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
 }
 
 fn column_fingerprints(column: &ArrayRef, key: [u8; 16]) -> PyResult<Vec<u8>> {
-    let mut fingerprints = Vec::with_capacity(column.len() * BYTES);
+    let mut fingerprints = Vec::new();
+    reserve_exact(&mut fingerprints, column.len() * BYTES)?;
     let out = &mut fingerprints;
     // Text was converted to bytes. The fingerprints of nulls are overwritten below.
     match column.data_type() {
@@ -140,23 +145,27 @@ fn contains_fingerprints<'py>(
     let own = filter.get();
     let bitmap = filter.py().detach(|| {
         let (state, mut found) = (own.read_detached()?, BatchResults::new());
-        let mut bitmap = Vec::with_capacity(fingerprints.len() / BYTES / 8 + 8);
+        let mut bitmap = Vec::new();
+        reserve_exact(&mut bitmap, fingerprints.len() / BYTES / 8 + 8)?;
         for hashes in batches(&fingerprints) {
             state.contains_hashes(&hashes, &mut found);
             bitmap.extend(found.as_words().iter().flat_map(|word| word.to_le_bytes()));
         }
         PyResult::Ok(bitmap)
     })?;
-    Ok(PyBytes::new(filter.py(), &bitmap))
+    py_bytes(filter.py(), &bitmap)
 }
 
 /// Returns the results of the SQL function `xxhash64` of Spark for keys, 8 bytes each,
 /// little-endian.
 #[pyfunction]
 fn spark_xxhash64<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    let hashes = batch::hashes(keys, KeyHasher::Foreign(Hasher::of_spark_sql(), false))?;
-    let bytes: Vec<u8> = hashes.into_iter().flat_map(u64::to_le_bytes).collect();
-    Ok(PyBytes::new(keys.py(), &bytes))
+    let hashes = batch::hashes(keys, KeyHasher::SparkSql(Hasher::of_spark_sql()))?;
+    PyBytes::new_with(keys.py(), hashes.len() * size_of::<u64>(), |bytes| {
+        let (bytes, _) = bytes.as_chunks_mut();
+        bytes.iter_mut().zip(hashes).for_each(|(bytes, hash)| *bytes = hash.to_le_bytes());
+        Ok(())
+    })
 }
 
 /// Returns the first 64 bits of fingerprints in batches.

@@ -286,7 +286,7 @@ impl LineHash for Hash {
     ) -> Result<(), BadLine> {
         match &self.hasher {
             KeyHasher::Native(spec) => spec.hash_all(lines, hashes),
-            KeyHasher::Foreign(hasher, _) => {
+            KeyHasher::Foreign(hasher, _) | KeyHasher::SparkSql(hasher) => {
                 let mut hasher = hasher.clone();
                 for (line, key) in lines.enumerate() {
                     let hashed = hasher.hash(key, hashes);

@@ -20,7 +20,7 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 
-use crate::error::Exception;
+use crate::error::{Exception, io_message};
 
 /// The longest wait for a message, and the interval of `progress`.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -225,9 +225,8 @@ pub(crate) fn run<T: Send>(
                     listening.listen(&receiver, &shared);
                     worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
-                Err(error) => {
-                    Err(Exception::Petal.new_err(format_args!("cannot start a thread: {error}")))
-                }
+                Err(error) => Err(Exception::MemoryLimit
+                    .new_err(format_args!("cannot start a thread: {}", io_message(&error)))),
             }
         })
     });

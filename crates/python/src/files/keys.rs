@@ -3,9 +3,10 @@
 use petal_lines::{Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Source, csv_records};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyList;
 
 use super::transforms::transforms;
+use crate::memory::py_bytes;
 
 /// The arguments for the keys of records.
 #[derive(FromPyObject)]
@@ -93,7 +94,7 @@ pub(super) fn csv_records_of<'py>(
 ) -> PyResult<(Bound<'py, PyList>, usize)> {
     let (list, mut end) = (PyList::empty(py), 0);
     for record in csv_records(text, separator, usize::MAX) {
-        list.append(PyBytes::new(py, record))?;
+        list.append(py_bytes(py, record)?)?;
         end += record.len() + 1;
     }
     Ok((list, end))

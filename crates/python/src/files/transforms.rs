@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::memory::py_bytes;
 use crate::state::transforms::adopted;
 
 /// Reads names of transforms, separated by commas.
@@ -21,7 +22,7 @@ pub(super) fn transform_bytes<'py>(
     key: &[u8],
     names: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(py, &transform_key(key, &transforms(names)?)))
+    py_bytes(py, &transform_key(key, &transforms(names)?))
 }
 
 /// Returns keys, bytes or text, after transforms, as bytes. `None` stays.
@@ -43,7 +44,7 @@ pub(super) fn transform_list<'py>(
             Ok(text) => transform_key(text.as_bytes(), &transforms),
             Err(_) => transform_key(key.extract::<&[u8]>()?, &transforms),
         };
-        list.append(PyBytes::new(py, &changed))?;
+        list.append(py_bytes(py, &changed)?)?;
     }
     Ok(list)
 }

@@ -3,6 +3,7 @@
 use petal::HashSpec;
 use petal_interop::Hasher;
 use pyo3::PyResult;
+use pyo3::exceptions::PyTypeError;
 
 use super::Key;
 use crate::error::IntoPyErr;
@@ -14,6 +15,8 @@ pub(crate) enum KeyHasher {
     /// The hash function of another program; if the flag is set, an `int` is hashed as its decimal
     /// digits.
     Foreign(Hasher, bool),
+    /// The function `xxhash64` of Spark's SQL, which hashes dates and other types in ways of its own.
+    SparkSql(Hasher),
 }
 
 impl KeyHasher {
@@ -23,7 +26,7 @@ impl KeyHasher {
         match self {
             Self::Native(spec) if spec.words() == 1 => hashes.push(spec.hash(key)),
             Self::Native(spec) => hashes.extend(spec.hash_wide(key)),
-            Self::Foreign(hasher, _) => {
+            Self::Foreign(hasher, _) | Self::SparkSql(hasher) => {
                 hasher.hash(key, hashes).map_err(IntoPyErr::into_py_err)?;
             }
         }
@@ -39,7 +42,7 @@ impl KeyHasher {
     ) -> PyResult<()> {
         match self {
             Self::Native(spec) => spec.hash_all(keys, hashes),
-            Self::Foreign(..) => {
+            Self::Foreign(..) | Self::SparkSql(_) => {
                 return keys.try_for_each(|key| self.hash_bytes(key.as_ref(), hashes));
             }
         }
@@ -49,6 +52,12 @@ impl KeyHasher {
     /// Appends the hash of a key from Python to `hashes`.
     #[inline]
     pub(crate) fn hash_key(&mut self, key: Key<'_>, hashes: &mut Vec<u64>) -> PyResult<()> {
+        if matches!((&self, key), (Self::SparkSql(_), Key::Bool(_) | Key::Object(_))) {
+            return Err(PyTypeError::new_err(
+                "keys: expected strings, bytes or integers, whose hashes are those of Spark; use \
+                 xxhash64 in SQL for other types",
+            ));
+        }
         let as_digits = matches!(self, Self::Foreign(_, true));
         self.hash_bytes(KeyBuf::default().encode(key, as_digits), hashes)
     }
@@ -66,7 +75,8 @@ impl KeyBuf {
     #[inline]
     pub(crate) fn encode<'a>(&'a mut self, key: Key<'a>, as_digits: bool) -> &'a [u8] {
         match key {
-            Key::Bytes(bytes) => bytes,
+            Key::Bytes(bytes) | Key::Object(bytes) => bytes,
+            Key::Bool(flag) => self.encode(Key::Int(flag.into()), as_digits),
             Key::Int(number) if as_digits => {
                 self.digits = number.to_string();
                 self.digits.as_bytes()

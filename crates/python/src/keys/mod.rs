@@ -6,30 +6,41 @@
 //! | `str` | UTF-8 |
 //! | `int`, 0 to 2⁶⁴ - 1 | 8 bytes, little-endian |
 //! | `tuple` | each item after its length in 4 bytes, little-endian |
-//! | `datetime.date`, `datetime.datetime` | ISO 8601; in UTC if it has a time zone |
+//! | `datetime.date`, `datetime.datetime`, `numpy.datetime64` | ISO 8601; in UTC if it has a time zone |
 //! | `uuid.UUID` | 16 bytes |
 //! | `decimal.Decimal` | its shortest text |
 //!
 //! So `"a"` and `b"a"` are the same key, which is also the line `a` of a file and the item `a` of a
 //! server. `1` is a different key from `"1"`: for numbers that are text elsewhere, use
-//! `str(number)`.
+//! `str(number)`. `True` is 1, as in Python. The values of a column have the bytes of Python's objects of
+//! the same value.
 
+pub(crate) mod calls;
 mod hasher;
+mod numpy_times;
 mod objects;
+pub(crate) mod texts;
 
 pub(crate) use hasher::{KeyBuf, KeyHasher};
+pub(crate) use numpy_times::NumpyTimes;
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
+
+use crate::memory::copy_of_buffer;
 
 /// A key from Python.
 #[derive(Clone, Copy)]
 pub(crate) enum Key<'a> {
+    /// The bytes of bytes or of a text.
     Bytes(&'a [u8]),
     Int(u64),
+    Bool(bool),
+    /// The bytes that petal defines for other objects.
+    Object(&'a [u8]),
 }
 
 /// Calls `use_key` with a key.
@@ -63,6 +74,9 @@ fn with_uncommon_key<R>(
     if let Ok(text) = key.cast::<PyString>() {
         return use_key(Key::Bytes(text.to_str()?.as_bytes()));
     }
+    if let Ok(flag) = key.cast::<PyBool>() {
+        return use_key(Key::Bool(flag.is_true()));
+    }
     // Before buffers: some number types of other libraries are buffers, too.
     if key.hasattr(intern!(key.py(), "__index__"))? {
         match key.extract() {
@@ -75,21 +89,33 @@ fn with_uncommon_key<R>(
             Err(error) => return Err(error),
         }
     }
-    // Unlike Python's bool, NumPy's is not an int: true is 1.
     let class = key.get_type();
-    if class.module()?.to_str()? == "numpy" && class.name()?.to_str()?.starts_with("bool") {
-        return use_key(Key::Int(u64::from(key.is_truthy()?)));
+    if class.module()?.to_str()? == "numpy" {
+        match class.name()?.to_str()? {
+            // Unlike Python's bool, NumPy's is not an int: true is 1.
+            "bool" | "bool_" => return use_key(Key::Bool(key.is_truthy()?)),
+            // Before buffers: they are buffers of their number of units.
+            "datetime64" => return use_key(Key::Object(numpy_times::encode(key)?.as_bytes())),
+            "timedelta64" => return Err(no_key(key)),
+            _ => {}
+        }
     }
     if let Ok(buffer) = PyBuffer::<u8>::get(key) {
-        return use_key(Key::Bytes(&buffer.to_vec(key.py())?));
+        return use_key(Key::Bytes(&copy_of_buffer(key.py(), &buffer)?));
     }
     if let Some(bytes) = objects::encode(key)? {
-        return use_key(Key::Bytes(&bytes));
+        return use_key(Key::Object(&bytes));
     }
-    let name = key.get_type().name()?;
-    Err(PyTypeError::new_err(format!(
-        "a key is bytes, str, int, a tuple, date, UUID or Decimal, found {name}"
-    )))
+    Err(no_key(key))
+}
+
+fn no_key(found: &Bound<'_, PyAny>) -> PyErr {
+    match found.get_type().name() {
+        Ok(name) => PyTypeError::new_err(format!(
+            "a key is bytes, str, int, a tuple, date, UUID or Decimal, found {name}"
+        )),
+        Err(error) => error,
+    }
 }
 
 /// Returns the error for an integer that is not a key.

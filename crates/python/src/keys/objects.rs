@@ -5,29 +5,31 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::{KeyBuf, with_key};
+use super::{KeyBuf, texts, with_key};
+use crate::memory::reserve;
 
 /// Maximum depth of tuples in tuples. Each level takes a frame of the stack.
-const MAX_DEPTH: usize = 100;
-
-/// Largest exponent of ten, and smallest negative one, of a number in plain notation.
-const PLAIN: i64 = 40;
+pub(super) const MAX_DEPTH: usize = 100;
 
 /// Returns the bytes of such a key; `None` for other objects.
 pub(super) fn encode(key: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if let Ok(tuple) = key.cast::<PyTuple>() {
         return encode_tuple(tuple, MAX_DEPTH).map(Some);
     }
-    if is_instance(key, "uuid", "UUID")? {
-        return key.getattr(intern!(key.py(), "bytes"))?.extract().map(Some);
-    }
-    if is_instance(key, "datetime", "date")? {
-        return encode_date(key).map(Some);
-    }
-    if is_instance(key, "decimal", "Decimal")? {
-        return encode_decimal(key).map(Some);
-    }
-    Ok(None)
+    Ok(encode_one(key)?.map(|(_, bytes)| bytes))
+}
+
+/// Returns the kind and the bytes of a UUID, a date, a time or a decimal number; `None` for other objects.
+pub(super) fn encode_one(key: &Bound<'_, PyAny>) -> PyResult<Option<(u8, Vec<u8>)>> {
+    Ok(Some(if is_instance(key, "uuid", "UUID")? {
+        (b'u', key.getattr(intern!(key.py(), "bytes"))?.extract()?)
+    } else if is_instance(key, "datetime", "date")? {
+        (b'd', encode_date(key)?)
+    } else if is_instance(key, "decimal", "Decimal")? {
+        (b'n', encode_decimal(key)?)
+    } else {
+        return Ok(None);
+    }))
 }
 
 /// Returns whether an object is of a class, without an import: if its module is not loaded it is not.
@@ -44,26 +46,31 @@ fn is_instance(key: &Bound<'_, PyAny>, module: &str, class: &str) -> PyResult<bo
 /// times.
 fn encode_tuple(tuple: &Bound<'_, PyTuple>, depth: usize) -> PyResult<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut append = |item: &[u8]| -> PyResult<()> {
-        let length = u32::try_from(item.len())
-            .map_err(|_| PyValueError::new_err("an item of a key has more than 4 GiB"))?;
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(item);
-        Ok(())
-    };
     for item in tuple {
         if let Ok(inner) = item.cast::<PyTuple>() {
-            let depth = depth.checked_sub(1).ok_or_else(|| {
-                PyValueError::new_err(format!(
-                    "tuples of a key are nested more than {MAX_DEPTH} times"
-                ))
-            })?;
-            append(&encode_tuple(inner, depth)?)?;
+            append(&encode_tuple(inner, one_deeper(depth)?)?, &mut bytes)?;
             continue;
         }
-        with_key(&item, |key| append(KeyBuf::default().encode(key, false)))?;
+        with_key(&item, |key| append(KeyBuf::default().encode(key, false), &mut bytes))?;
     }
     Ok(bytes)
+}
+
+/// Appends an item after its length.
+pub(super) fn append(item: &[u8], bytes: &mut Vec<u8>) -> PyResult<()> {
+    let length = u32::try_from(item.len())
+        .map_err(|_| PyValueError::new_err("an item of a key has more than 4 GiB"))?;
+    reserve(bytes, item.len() + 4)?;
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(item);
+    Ok(())
+}
+
+/// Returns the depth that is left for the items of a tuple.
+pub(super) fn one_deeper(depth: usize) -> PyResult<usize> {
+    depth.checked_sub(1).ok_or_else(|| {
+        PyValueError::new_err(format!("tuples of a key are nested more than {MAX_DEPTH} times"))
+    })
 }
 
 /// Returns the text of a date or a time in ISO 8601; with a time zone, of the time in UTC.
@@ -82,43 +89,14 @@ fn encode_date(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Ok(text.to_str()?.as_bytes().to_vec())
 }
 
-/// Returns the number as text, equal for equal numbers: `-0.5`, `100`, and `1.5E+99` if the exponent
-/// is large.
+/// Returns the number as text: [`texts::decimal`].
 fn encode_decimal(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let parts = key.call_method0("as_tuple")?;
-    let negative = parts.get_item(0)?.extract::<u8>()? == 1;
-    let mut digits: Vec<u8> = parts.get_item(1)?.extract()?;
-    let Ok(mut exponent) = parts.get_item(2)?.extract::<i64>() else {
+    let sign = if parts.get_item(0)?.extract::<u8>()? == 1 { "-" } else { "" };
+    let digits: Vec<u8> = parts.get_item(1)?.extract()?;
+    let Ok(exponent) = parts.get_item(2)?.extract::<i64>() else {
         return Err(PyValueError::new_err(format!("key {key}: is not a number")));
     };
-    let zeros = digits.iter().take_while(|&&digit| digit == 0).count();
-    digits.drain(..zeros);
-    while digits.last() == Some(&0) {
-        digits.pop();
-        exponent += 1;
-    }
-    if digits.is_empty() {
-        return Ok(b"0".to_vec());
-    }
     let digits: String = digits.iter().map(|digit| char::from(b'0' + digit)).collect();
-    let sign = if negative { "-" } else { "" };
-    Ok(format!("{sign}{}", notation(&digits, exponent)).into_bytes())
-}
-
-/// Returns the number `digits * 10^exponent`.
-fn notation(digits: &str, exponent: i64) -> String {
-    let leading = exponent + digits.len() as i64 - 1;
-    if !(-PLAIN..=PLAIN).contains(&leading) {
-        let (first, rest) = digits.split_at(1);
-        let point = if rest.is_empty() { "" } else { "." };
-        return format!("{first}{point}{rest}E{leading:+}");
-    }
-    if exponent >= 0 {
-        return format!("{digits}{}", "0".repeat(exponent as usize));
-    }
-    if leading < 0 {
-        return format!("0.{}{digits}", "0".repeat(-leading as usize - 1));
-    }
-    let (whole, rest) = digits.split_at(leading as usize + 1);
-    format!("{whole}.{rest}")
+    Ok(texts::decimal(&format!("{sign}{digits}"), exponent).into_bytes())
 }

@@ -3,12 +3,14 @@
 //! Invariant: no thread waits for the lock while it holds the interpreter's, and no Python code
 //! runs under it. So the two locks cannot deadlock.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
 
 use super::FilterState;
+use super::fork::Gate;
 use crate::error::Exception;
 
 /// A filter of any type. A key for which `key in filter` is false was never added; a key for which
@@ -34,11 +36,14 @@ impl Filter {
     #[inline]
     pub(crate) fn read(&self, py: Python<'_>) -> PyResult<RwLockReadGuard<'_, FilterState>> {
         match self.state.try_read() {
-            Ok(state) => Ok(state),
             Err(TryLockError::WouldBlock) => {
-                self.state.read_py_attached(py).map_err(|_| poisoned())
+                // The gate is held until this thread has the interpreter's lock again.
+                let gate = Gate::enter_attached(py);
+                let locked = self.state.read_py_attached(py);
+                drop(gate);
+                locked.map_err(|_| poisoned())
             }
-            Err(TryLockError::Poisoned(_)) => Err(poisoned()),
+            locked => locked.map_err(|_| poisoned()),
         }
     }
 
@@ -46,22 +51,57 @@ impl Filter {
     #[inline]
     pub(crate) fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, FilterState>> {
         match self.state.try_write() {
-            Ok(state) => Ok(state),
             Err(TryLockError::WouldBlock) => {
-                self.state.write_py_attached(py).map_err(|_| poisoned())
+                let gate = Gate::enter_attached(py);
+                let locked = self.state.write_py_attached(py);
+                drop(gate);
+                locked.map_err(|_| poisoned())
             }
-            Err(TryLockError::Poisoned(_)) => Err(poisoned()),
+            locked => locked.map_err(|_| poisoned()),
         }
     }
 
     /// Locks the filter for reading, in a thread that does not hold the interpreter's lock.
-    pub(crate) fn read_detached(&self) -> PyResult<RwLockReadGuard<'_, FilterState>> {
-        self.state.read().map_err(|_| poisoned())
+    pub(crate) fn read_detached(&self) -> PyResult<Locked<RwLockReadGuard<'_, FilterState>>> {
+        let gate = Gate::enter();
+        Ok(Locked { state: self.read_within(&gate)?, _gate: gate })
     }
 
     /// Locks the filter for writing, in a thread that does not hold the interpreter's lock.
-    pub(crate) fn write_detached(&self) -> PyResult<RwLockWriteGuard<'_, FilterState>> {
+    pub(crate) fn write_detached(&self) -> PyResult<Locked<RwLockWriteGuard<'_, FilterState>>> {
+        let gate = Gate::enter();
+        Ok(Locked { state: self.write_within(&gate)?, _gate: gate })
+    }
+
+    /// [`read_detached`](Self::read_detached) for a thread that has entered the gate.
+    pub(crate) fn read_within(&self, _: &Gate) -> PyResult<RwLockReadGuard<'_, FilterState>> {
+        self.state.read().map_err(|_| poisoned())
+    }
+
+    /// [`write_detached`](Self::write_detached) for a thread that has entered the gate.
+    pub(crate) fn write_within(&self, _: &Gate) -> PyResult<RwLockWriteGuard<'_, FilterState>> {
         self.state.write().map_err(|_| poisoned())
+    }
+}
+
+/// A locked filter, in a thread that does not hold the interpreter's lock.
+pub(crate) struct Locked<G> {
+    // Dropped first.
+    state: G,
+    _gate: Gate,
+}
+
+impl<G: Deref> Deref for Locked<G> {
+    type Target = G::Target;
+
+    fn deref(&self) -> &G::Target {
+        &self.state
+    }
+}
+
+impl<G: DerefMut> DerefMut for Locked<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.state
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod clocked;
 mod filter;
+pub(crate) mod fork;
 pub(crate) mod open;
 pub(crate) mod transforms;
 
@@ -19,6 +20,7 @@ use pyo3::PyResult;
 
 use crate::error::{Exception, IntoPyErr};
 use crate::keys::{Key, KeyBuf, KeyHasher};
+use crate::memory;
 
 /// A filter, the metadata of its file, and its clock.
 pub(crate) struct FilterState {
@@ -269,7 +271,7 @@ impl FilterState {
                 Storage::Memory(filter.try_clone().map_err(IntoPyErr::into_py_err)?)
             },
             filter => {
-                let file = try_to_vec(filter.as_bytes())?;
+                let file = memory::copy(filter.as_bytes())?;
                 let copy = ForeignFilter::from_bytes(file, Some(filter.format()));
                 let copy = copy.map_err(IntoPyErr::into_py_err)?;
                 Storage::Foreign(copy.with_key_type(filter.key_type()))
@@ -385,17 +387,6 @@ impl FilterState {
             _ => self.union(other),
         }
     }
-}
-
-/// Copies bytes; a refused allocation is a `MemoryLimitError`.
-fn try_to_vec(bytes: &[u8]) -> PyResult<Vec<u8>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).map_err(|_| {
-        Exception::MemoryLimit
-            .new_err(format_args!("the system refused {} bytes of memory; free some", bytes.len()))
-    })?;
-    copy.extend_from_slice(bytes);
-    Ok(copy)
 }
 
 fn read_only() -> pyo3::PyErr {

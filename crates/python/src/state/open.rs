@@ -16,6 +16,7 @@ use pyo3::types::PyBytes;
 
 use super::{FilterState, Storage};
 use crate::error::{Exception, IntoPyErr, cannot_read};
+use crate::memory::copy_of_buffer;
 
 use petal::MAGIC;
 
@@ -141,7 +142,7 @@ pub(crate) fn from_bytes(
         }
         // Copied, because other threads may change the buffer.
         Err(_) => {
-            let data = PyBuffer::<u8>::get(data)?.to_vec(py)?;
+            let data = copy_of_buffer(py, &PyBuffer::get(data)?)?;
             py.detach(|| read(&data))
         }
     }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import EmptySpider, numbered_request
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
@@ -141,6 +141,39 @@ def test_page_whose_items_another_middleware_removes_is_not_stored(opened, crawl
     found = [middleware._stats.get_value(f"deltafetch/{name}") for name in ("stored", "not_stored")]
     assert found == [2, 2]
     assert "did not store 2 pages that gave items" in caplog.text
+
+
+def test_page_reached_by_a_redirect_is_skipped(opened, crawlers):
+    middleware, page = opened(), Response("http://example.com/", request=Request("http://example.com/"))
+
+    def wanted(request, of=page):
+        return list(middleware.process_spider_output(of, iter([request]))) == [request]
+
+    def give_item(request):
+        response = Response(request.url, request=request)
+        (item,) = middleware.process_spider_output(response, iter([{}]))
+        crawlers[-1].signals.send_catch_log(signals.item_scraped, item=item, response=response, spider=None)
+        return response
+
+    def form(url):
+        return Request(url, method="POST", body=b"a=1", meta=dict(page.meta))
+
+    # As Scrapy's middleware redirects: meta stays, the method may change.
+    old = form("http://example.com/old")
+    assert wanted(old)
+    new = give_item(old.replace(url="http://example.com/new", method="GET", body=b""))
+    assert middleware._stats.get_value("deltafetch/stored") == 1
+    assert not wanted(form("http://example.com/old")) and not wanted(Request("http://example.com/new"))
+    # A callback that copies meta does not store the page it comes from.
+    failed = Request("http://example.com/failed")
+    assert wanted(failed)
+    copies = Request("http://example.com/next", meta=dict(failed.meta))
+    assert wanted(copies, new)
+    give_item(copies)
+    opts_out = Request("http://example.com/free", meta=dict(failed.meta) | {"deltafetch_enabled": False})
+    assert wanted(opts_out)
+    give_item(opts_out)
+    assert wanted(failed) and not wanted(Request("http://example.com/next"))
 
 
 def test_pages_survive_a_kill(site, crawl, tmp_path):

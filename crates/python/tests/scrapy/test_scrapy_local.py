@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import time
 from types import SimpleNamespace
 
@@ -37,10 +38,16 @@ def test_requests_are_seen_once_added(open_filter):
         ({"WINDOW": 60, "EXACT": True}, "cannot be combined"),
         ({"REDIS_URL": "redis://localhost", "EXACT": True}, "cannot be combined"),
         ({"KEY_TRANSFORM": "url-surt,urls"}, "KEY_TRANSFORM: 'urls': unknown transform"),
+        *(({name: "maybe"}, f"{name}: expected True or False, found 'maybe'") for name in ("GROW", "EXACT", "PENDING")),
+        ({"FPR": 1e-30, "GROW": False}, "FPR and PETAL_DUPEFILTER_CAPACITY: "),
+        ({"CAPACITY": 2**62}, "FPR and PETAL_DUPEFILTER_CAPACITY: "),
+        ({"CAPACITY": 2**62, "WINDOW": 60}, "FPR and PETAL_DUPEFILTER_CAPACITY: "),
+        ({"FPR": 1e-30, "MEMORY_LIMIT": "1M"}, "FPR and PETAL_DUPEFILTER_MEMORY_LIMIT: "),
+        ({"REDIS_URL": "localhost"}, "REDIS_URL: Redis URL must specify"),
     ],
 )
 def test_invalid_settings_are_refused(open_filter, caplog, settings, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, petal.MemoryLimitError), match=f"^PETAL_DUPEFILTER_.*{re.escape(message)}"):
         open_filter(**settings)
     assert message in caplog.text
 

@@ -5,7 +5,8 @@ one line before the crawl begins.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 import petal
+from petal._arguments import read_transforms
 from petal.scrapy.keys import fingerprinter
 
 PREFIX = "PETAL_DUPEFILTER_"
@@ -126,10 +128,10 @@ def read_config(settings: BaseSettings, shared_queue: bool = False) -> Config:
     if memory_limit is None and capacity is None:
         capacity = DEFAULT_CAPACITY
     for name, value in (("MEMORY_LIMIT", memory_limit), ("WINDOW", window)):
-        if value is not None and settings.getbool(PREFIX + "GROW", False):
+        if value is not None and read_flag(settings, PREFIX + "GROW", False):
             raise _conflict("GROW", PREFIX + name, "such a filter does not grow")
-    grow = memory_limit is None and window is None and settings.getbool(PREFIX + "GROW", True)
-    exact = settings.getbool(PREFIX + "EXACT", False)
+    grow = memory_limit is None and window is None and read_flag(settings, PREFIX + "GROW", True)
+    exact = read_flag(settings, PREFIX + "EXACT", False)
     redis_url = settings.get(PREFIX + "REDIS_URL") or None
     server = PREFIX + "REDIS_URL" if redis_url is not None else None
     if shared_queue and server is None:
@@ -146,7 +148,7 @@ def read_config(settings: BaseSettings, shared_queue: bool = False) -> Config:
         grow=grow,
         window=window,
         exact=exact,
-        pending=settings.getbool(PREFIX + "PENDING", True),
+        pending=read_flag(settings, PREFIX + "PENDING", True),
         redis_url=redis_url,
         key=_key(settings, shared_queue),
         key_transform=_key_transform(settings),
@@ -177,9 +179,29 @@ def check_names(settings: BaseSettings, prefix: str, names: Sequence[str]) -> No
             raise ValueError(f"{setting}: unknown setting; {hint}expected {listed}")
 
 
+@contextmanager
+def naming_settings(prefix: str, *names: str) -> Iterator[None]:
+    """Puts the names of settings before the text of an error that they cause."""
+    try:
+        yield
+    except (ValueError, petal.MemoryLimitError) as error:
+        raise type(error)(f"{' and '.join(prefix + name for name in names)}: {error}") from None
+
+
 def is_true(value: object) -> bool:
     """Returns whether a setting or an argument of a spider, which may be a text, is on."""
     return str(value).strip().lower() not in ("", "0", "false", "no", "none")
+
+
+def read_flag(settings: BaseSettings, name: str, default: bool) -> bool:
+    """Returns a setting that is on or off, in any form that Scrapy knows.
+
+    Raises `ValueError` if it is something else.
+    """
+    try:
+        return settings.getbool(name, default)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected True or False, found {settings.get(name)!r}") from None
 
 
 def read_positive_int(settings: BaseSettings, name: str) -> int | None:
@@ -201,13 +223,13 @@ def read_positive_int(settings: BaseSettings, name: str) -> int | None:
 
 def _key_transform(settings: BaseSettings) -> str:
     """Names of changes to URLs: a list, or a text with commas between them."""
-    names = [name.strip() for name in settings.getlist(PREFIX + "KEY_TRANSFORM")]
     try:
-        fingerprinter(",".join(names))
-    except ValueError as error:
+        names = read_transforms(settings.get(PREFIX + "KEY_TRANSFORM"))
+        fingerprinter(names)
+    except (TypeError, ValueError) as error:
         problem = str(error).removeprefix("key_transform=: ")
         raise ValueError(f"{PREFIX}KEY_TRANSFORM: {problem}") from None
-    return ",".join(names)
+    return names
 
 
 def read_fpr(settings: BaseSettings, name: str, default: float) -> float:

@@ -27,6 +27,10 @@ from petal.scrapy.page_store import PageStore
 
 logger = logging.getLogger("petal.scrapy")
 
+#: The name in `Request.meta` of the key, in hexadecimal, of the request that a callback returned. A redirect
+#: inherits it, and the next run skips the request again before it is redirected.
+REQUESTED = "deltafetch_requested"
+
 
 @dataclass(slots=True)
 class _Progress:
@@ -106,8 +110,12 @@ class DeltaFetch:
         if isinstance(output, Request):
             # A request may opt out.
             if not output.meta.get("deltafetch_enabled", True):
+                output.meta.pop(REQUESTED, None)
                 return True
-            if self._key(output) not in self._store:
+            key = self._key(output)
+            if key not in self._store:
+                # Also replaces that of another page, whose `meta` the callback has copied.
+                output.meta[REQUESTED] = key.hex()
                 return True
             logger.debug("Page gave items in an earlier run: %s", output)
             self._stats.inc_value("deltafetch/skipped")
@@ -152,7 +160,11 @@ class DeltaFetch:
         if not progress.has_ended or progress.waiting or progress.has_failed or not progress.items:
             return
         assert response.request is not None
-        self._store.add(self._key(response.request))
+        key = self._key(response.request)
+        self._store.add(key)
+        requested = bytes.fromhex(response.request.meta.get(REQUESTED, ""))
+        if requested and requested != key:
+            self._store.add(requested)
         self._not_stored -= 1
         self._stats.inc_value("deltafetch/stored")
 

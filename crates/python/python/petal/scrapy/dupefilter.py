@@ -19,7 +19,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.request import referer_str
 
 import petal
-from petal.scrapy.config import PREFIX, read_config
+from petal.scrapy.config import PREFIX, naming_settings, read_config
 from petal.scrapy.connection import connect, connect_like_scrapy_redis
 from petal.scrapy.keys import fingerprinter, with_keys_in_meta
 from petal.scrapy.local import LocalFilter
@@ -120,7 +120,8 @@ class DupeFilter:
         if not config.on_server:
             return LocalFilter(config, reporter, self._pending, self._jobdir)
         if config.redis_url is not None:
-            client = connect(config.redis_url)
+            with naming_settings(PREFIX, "REDIS_URL"):
+                client = connect(config.redis_url)
         else:
             client = connect_like_scrapy_redis(self._crawler.settings)
         return ServerFilter(config, reporter, client, self._pending, self._jobdir)

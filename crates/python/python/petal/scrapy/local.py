@@ -28,7 +28,7 @@ from typing import Any
 from scrapy import Request
 
 import petal
-from petal.scrapy.config import PREFIX, Config
+from petal.scrapy.config import PREFIX, Config, naming_settings
 from petal.scrapy.exact import FingerprintTable
 from petal.scrapy.pending import PendingRequests
 from petal.scrapy.reporter import Reporter
@@ -410,11 +410,12 @@ def _new_filter(config: Config) -> petal.Filter:
 
 
 def _with_capacity(config: Config, capacity: int, secret: bytes) -> petal.Filter:
-    if config.window is not None:
-        return petal.WindowedBloomFilter(capacity, config.fpr, window=config.window, secret=secret)
-    if config.grow:
-        return petal.ScalableBloomFilter(capacity, config.fpr, secret=secret)
-    return petal.BloomFilter(capacity, config.fpr, secret=secret)
+    with naming_settings(PREFIX, "FPR", "MEMORY_LIMIT" if config.capacity is None else "CAPACITY"):
+        if config.window is not None:
+            return petal.WindowedBloomFilter(capacity, config.fpr, window=config.window, secret=secret)
+        if config.grow:
+            return petal.ScalableBloomFilter(capacity, config.fpr, secret=secret)
+        return petal.BloomFilter(capacity, config.fpr, secret=secret)
 
 
 def _batches(records: Iterable[bytes]) -> Iterator[list[bytes]]:

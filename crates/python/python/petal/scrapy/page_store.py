@@ -20,7 +20,7 @@ from pathlib import Path
 from scrapy.settings import BaseSettings
 
 import petal
-from petal.scrapy.config import check_names, read_fpr, read_positive_int
+from petal.scrapy.config import check_names, naming_settings, read_flag, read_fpr, read_positive_int
 from petal.scrapy.exact import FingerprintTable
 from petal.scrapy.snapshot_log import SnapshotLog, lock
 
@@ -49,7 +49,7 @@ class PageStore:
         check_names(settings, PREFIX, NAMES)
         capacity = read_positive_int(settings, PREFIX + "CAPACITY") or DEFAULT_CAPACITY
         fpr = read_fpr(settings, PREFIX + "FPR", DEFAULT_FPR)
-        is_exact = settings.getbool(PREFIX + "EXACT")
+        is_exact = read_flag(settings, PREFIX + "EXACT", False)
         path = folder / f"{spider}.petal"
         path.mkdir(parents=True, exist_ok=True)
         self._lock = lock(path, f"{path}", "DELTAFETCH_DIR")
@@ -61,7 +61,8 @@ class PageStore:
             self._exact = FingerprintTable(path / "exact.sqlite3") if is_exact else None
             self._filter: petal.Filter
             if self._log.saved_settings is None:
-                self._filter = petal.ScalableBloomFilter(capacity, fpr, secret=os.urandom(16))
+                with naming_settings(PREFIX, "FPR", "CAPACITY"):
+                    self._filter = petal.ScalableBloomFilter(capacity, fpr, secret=os.urandom(16))
                 if not reset:
                     self._import(folder / f"{spider}.db")
                 self._commit_exact()

@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.request import request_from_dict
 from twisted.internet.task import LoopingCall
 
-from petal.scrapy.config import PREFIX, check_names, read_positive_int
+from petal.scrapy.config import PREFIX, check_names, read_flag, read_positive_int
 from petal.scrapy.connection import single_connection
 from petal.scrapy.dupefilter import DupeFilter
 from petal.scrapy.fleet_queue import FleetQueue
@@ -37,7 +37,7 @@ def _read_lease(settings: BaseSettings) -> int:
     for name in ("REDIS_URL", "WINDOW"):
         if settings.get(PREFIX + name):
             raise ValueError(f"{PREFIX}{name}: cannot be used with petal.scrapy.Scheduler; remove it")
-    if not settings.getbool(PREFIX + "GROW", True):
+    if not read_flag(settings, PREFIX + "GROW", True):
         raise ValueError(f"{PREFIX}GROW: petal.scrapy.Scheduler needs a filter that grows; turn it on")
     return read_positive_int(settings, SCHEDULER_PREFIX + "LEASE") or DEFAULT_LEASE
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import SparkFiles, cloudpickle
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -84,7 +85,7 @@ def union(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> tuple[bytes, ...
     """
     import _petal
 
-    a, b = ([_petal.BloomFilter.from_bytes(part) for part in side] for side in (left, right))
+    a, b = ([_petal.from_bytes(part) for part in side] for side in (left, right))
     if len(a) == 1:
         return ((a[0] | b[0]).to_bytes(),)
     return (a[0] | b[0]).to_bytes(), (a[1] | b[1] | (a[0] & b[0])).to_bytes()
@@ -159,15 +160,21 @@ def build_filter_of_keys(capacity: int, fpr: float, changes: str) -> Task:
     return _named("petal_build", task)
 
 
-def look_up(name: str, changes: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
-    """From a key column to whether a filter contains the keys, after changes to text or bytes."""
+def look_up(
+    name: str, changes: str, null: bool | None
+) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """From a key column to whether a filter contains the keys, after changes to text or bytes.
+
+    `null` is the result for a null.
+    """
 
     def task(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         import _petal
 
         filter = _petal.open(SparkFiles.get(name))
         for column in columns:
-            yield filter.contains_batch(_changed(column, changes))
+            found = filter.contains_batch(_changed(column, changes))
+            yield pc.if_else(column.is_valid(), found, pa.scalar(null, pa.bool_()))
 
     return _named("petal_contains", task)
 

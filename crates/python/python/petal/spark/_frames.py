@@ -62,16 +62,17 @@ def contains(
     Raises `TypeError` if `col` is of another type, and the errors of `petal.open`.
     """
     key = _checked_column(df, col)
-    mask = _mask(of_frame(df), filter, key_transform)(key)
+    mask = _mask(of_frame(df), filter, key_transform, null=False)(key)
     return df.where(mask) if column is None else df.withColumn(column, mask)
 
 
 def _mask(
     session: Session,
     filter: _petal.Filter | str | os.PathLike[str],
-    key_transform: Iterable[str] | None,
+    key_transform: str | Iterable[str] | None,
+    null: bool | None,
 ) -> Any:
-    """Returns the function of a key column that looks up keys in a filter."""
+    """Returns the function of a key column that looks up keys in a filter; `null` is that of a null."""
     if isinstance(filter, _petal.Filter):
         opened, name = filter, session.publish(filter.to_bytes())
     elif isinstance(filter, str | bytes | os.PathLike):
@@ -84,7 +85,7 @@ def _mask(
     changes = read_transforms(key_transform)
     if not isinstance(opened, _petal.ForeignFilter):
         changes = _petal._adopted_transforms(opened.metadata, changes)
-    return F.arrow_udf(_tasks.look_up(name, changes), "boolean")
+    return F.arrow_udf(_tasks.look_up(name, changes, null), "boolean")
 
 
 def register(
@@ -100,11 +101,14 @@ def register(
         >>> spark.sql("SELECT * FROM pages WHERE NOT is_blocked(url)")       # doctest: +SKIP
 
     Arguments, cost and errors are those of `contains`; the function takes a column of strings, binary
-    values or integers.
+    values or integers, and returns NULL for NULL. Raises `ValueError` for a name that is not an
+    identifier or is that of a function of Spark, which SQL would call instead.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"name: expected the name of an SQL function, found {name!r}")
-    spark.udf.register(name, _mask(Session(spark), filter, key_transform))
+    if spark.sql(f"SHOW SYSTEM FUNCTIONS LIKE '{name}'").count():
+        raise ValueError(f"name: Spark has a function {name!r}, which SQL would call; choose another name")
+    spark.udf.register(name, _mask(Session(spark), filter, key_transform, null=None))
 
 
 def build(
@@ -144,7 +148,7 @@ def build(
 
 def _bloom(data: bytes) -> _petal.BloomFilter:
     """Returns the Bloom filter in the bytes of its file."""
-    filter = _petal.BloomFilter.from_bytes(data)
+    filter = _petal.from_bytes(data)
     assert isinstance(filter, _petal.BloomFilter)
     return filter
 
@@ -280,7 +284,7 @@ def dedup(df: DataFrame, on: str | Sequence[str], *, fpr: float = 0.01) -> DataF
     with _persisted(runs):
         rows = _count_fingerprints(runs)
         _, repeated = _build_filters(session, runs, _tasks.build_filter_pair, rows, fpr)
-    if _petal.BloomFilter.from_bytes(repeated).estimated_len > rows * _MAX_REPEATED:
+    if _petal.from_bytes(repeated).estimated_len > rows * _MAX_REPEATED:
         return df.dropDuplicates(keys)
     tagged = _tagged(df, keys, key, session.publish(repeated))
     unique, others = (tagged.where(f"{_FINGERPRINT} is {what} null") for what in ("", "not"))

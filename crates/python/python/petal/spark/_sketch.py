@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from petal import _petal
+from petal._names import Format
 
-_FORMATS = ["spark-v1", "spark-v2"]
+_FORMATS: list[Format] = ["spark-v1", "spark-v2"]
 
 
 def to_spark_bloom(
@@ -49,7 +50,7 @@ def from_spark_bloom(data: bytes) -> _petal.ForeignFilter:
 
     Raises `FormatError` if the bytes are of another format.
     """
-    filter = _petal.Filter.from_bytes(data)
+    filter = _petal.from_bytes(data)
     if not isinstance(filter, _petal.ForeignFilter) or filter.format not in _FORMATS:
         raise _petal.FormatError(
             f"expected a Bloom filter of Spark, found {filter!r}; petal.from_bytes opens it"
