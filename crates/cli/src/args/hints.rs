@@ -52,7 +52,7 @@ const MODES: [ModeOptions; 4] = [
 /// Prints a usage error; without any arguments, the help.
 pub(super) fn print(error: &Error, args: &[OsString]) {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // There is nobody to tell if this fails.
+        // An error of this cannot be reported anywhere.
         let _ = error.print();
     } else {
         print_stderr(&format!("petal: {}", line(error, args)));
