@@ -99,9 +99,10 @@ impl Settings<'_> {
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);
+        let rows_memory = budget.with_decoder().with_rows().rows;
         let keyed = |(number, input): (u64, Input)| {
             let input = input.keyed(&self.keys, longest, memory, self.progress)?;
-            input.with_table(number, longest, budget.limit, memory)
+            input.with_table(number, longest, budget.limit, memory, rows_memory)
         };
         let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);

@@ -58,6 +58,9 @@ impl Error {
             ErrorKind::UnreadableTable { .. } => {
                 vec![other("write the file again, or remove it from the inputs")]
             }
+            ErrorKind::UnsupportedTable { .. } => {
+                vec![other("convert the column to a type that other programs have")]
+            }
             ErrorKind::UnusableColumn { rows: true, .. } => vec![Enable(Setting::KeysOnly)],
             ErrorKind::UnusableColumn { .. } => vec![Change(Setting::Columns)],
             ErrorKind::TableMemory { needed_limit, .. } => {

@@ -65,6 +65,7 @@ impl Input {
         longest: u64,
         limit: u64,
         memory: u64,
+        rows_memory: u64,
     ) -> Result<Self> {
         let Some(kind) = self.table_kind() else { return Ok(self) };
         let Fields::Columns(columns) = &self.keys.fields else { return Ok(self) };
@@ -85,6 +86,7 @@ impl Input {
             number,
             delimiter: self.checks.delimiter(),
             longest,
+            rows_memory,
             limit,
         };
         let table = Arc::new(Table::open(source, columns, memory)?);

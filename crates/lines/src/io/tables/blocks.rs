@@ -15,7 +15,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::kind::TableKind;
 use super::source::TableSource;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::io::input_file::InputFile;
 
 /// A dictionary or a batch of rows.
@@ -77,8 +77,7 @@ impl Blocks {
         let bytes = read(source, file, at, size as u64, memory, "its footer")?;
         let footer = root_as_footer(&bytes).map_err(|error| source.unreadable(error))?;
         let schema = footer.schema().ok_or_else(|| source.unreadable("it has no schema"))?;
-        let schema = try_fb_to_schema(schema).map_err(|error| source.unreadable(error))?;
-        let mut found = Self::new(schema, footer.version());
+        let mut found = Self::new(read_schema(source, schema)?, footer.version());
         for block in footer.dictionaries().into_iter().flatten() {
             found.add(source, file, *block, memory)?;
         }
@@ -108,8 +107,7 @@ impl Blocks {
             let body = message.bodyLength();
             match (&mut found, message.header_as_schema()) {
                 (None, Some(schema)) => {
-                    let schema = try_fb_to_schema(schema).map_err(|e| source.unreadable(e))?;
-                    found = Some(Self::new(schema, message.version()));
+                    found = Some(Self::new(read_schema(source, schema)?, message.version()));
                 }
                 (Some(found), None) => {
                     let block = i32::try_from(length).ok().zip(i64::try_from(at).ok());
@@ -211,6 +209,19 @@ impl Part {
         }
         Ok(bytes)
     }
+}
+
+/// Reads a schema. A type that the library does not have is an error of one column, if it is known.
+fn read_schema(source: &TableSource, schema: arrow_ipc::Schema<'_>) -> Result<Schema> {
+    try_fb_to_schema(schema).map_err(|error| {
+        let wide = schema.fields().into_iter().flatten().find_map(|field| {
+            let bits = field.type_as_int()?.bitWidth();
+            let unknown = !matches!(bits, 8 | 16 | 32 | 64);
+            unknown.then(|| format!("column {:?} has integers of {bits} bits", field.name()?))
+        });
+        let problem = wide.unwrap_or_else(|| format!("its schema has an unknown type: {error}"));
+        ErrorKind::UnsupportedTable { input: source.name.clone(), problem }.into()
+    })
 }
 
 /// Returns the position of a block, the length of its message, and that of its body.

@@ -22,7 +22,8 @@
 //! | `source` | the file of a table |
 //! | `column` | the columns of a key in a schema, and the text of their values |
 //! | `stream` | the stream of frames |
-//! | `parquet`, `pages`, `page_header` | Parquet: keys and rows, and the memory of pages |
+//! | `parquet`, `parquet_rows`, `parquet_needs` | Parquet: keys, rows, and the limit that a file needs |
+//! | `pages`, `page_header`, `counted_pages` | the memory of Parquet's pages, and the records in them |
 //! | `arrow`, `blocks` | Arrow IPC: keys and rows, and the parts of a file |
 //! | `table` | a table of any format |
 //! | `row_output`, `row_writer`, `tracked` | outputs of rows or keys |
@@ -38,12 +39,18 @@ mod arrow;
 mod blocks;
 #[cfg(feature = "parquet")]
 mod column;
+#[cfg(feature = "parquet")]
+mod counted_pages;
 mod kind;
 mod page_header;
 #[cfg(feature = "parquet")]
 mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_needs;
+#[cfg(feature = "parquet")]
+mod parquet_rows;
 mod row_output;
 mod row_writer;
 mod source;

@@ -2,15 +2,25 @@
 
 #![cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tables are refused"))]
 
+use std::cell::Cell;
 use std::fs::File;
+use std::panic;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use super::kind::TableKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::byte_range::ByteRange;
 use crate::io::identity::FileIdentity;
 use crate::io::input_file::InputFile;
+
+thread_local! {
+    /// True while the thread is in a reader whose panics are errors.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Adds a panic hook that prints nothing for guarded threads, and calls the hook before it for others.
+static GUARD: Once = Once::new();
 
 /// The file of a table, and what its readers must know about the job.
 #[derive(Clone)]
@@ -30,8 +40,9 @@ pub(crate) struct TableSource {
     pub(crate) delimiter: u8,
     /// Maximum length of a key.
     pub(crate) longest: u64,
-    /// The memory limit of the job.
+    /// The memory limit of the job, and its share for reading and writing rows.
     pub(crate) limit: u64,
+    pub(crate) rows_memory: u64,
 }
 
 impl TableSource {
@@ -72,16 +83,32 @@ impl TableSource {
 
     /// An error of a part that does not fit `available` bytes of the memory limit.
     pub(crate) fn too_large(&self, part: &'static str, needed: u64, available: u64) -> Error {
-        let times = needed.div_ceil(available.max(1));
-        // Rounded up to MiB.
-        let needed_limit = (self.limit.saturating_mul(times)).next_multiple_of(1 << 20);
-        let input = self.name.clone();
+        let (input, needed_limit) = (self.name.clone(), self.limit_for(needed, available));
         ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
     }
 
-    /// Calls a reader of the format. A panic of the library is an error of the table.
+    /// Returns a memory limit whose share for a part is enough, where it now is `share`.
+    pub(super) fn limit_for(&self, needed: u64, share: u64) -> u64 {
+        // Shares of higher limits are smaller by a twentieth. Rounded up to MiB.
+        let limit = u128::from(self.limit) * u128::from(needed) / u128::from(share.max(1));
+        let limit = u64::try_from(limit + limit / 8).unwrap_or(u64::MAX / 2);
+        limit.saturating_add(1).next_multiple_of(1 << 20)
+    }
+
+    /// Calls a reader of the format. A panic of the library is an error of the table, and prints
+    /// nothing.
     pub(crate) fn guarded<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+        GUARD.call_once(|| {
+            let hook = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                if !GUARDED.get() {
+                    hook(info);
+                }
+            }));
+        });
+        let outer = GUARDED.replace(true);
+        let caught = panic::catch_unwind(panic::AssertUnwindSafe(read));
+        GUARDED.set(outer);
         caught.unwrap_or_else(|_| Err(self.unreadable("its contents are damaged")))
     }
 }
