@@ -251,7 +251,7 @@ fn ticks(time: &str, precision: u8) -> Option<i128> {
     if rest.bytes().any(|byte| byte != b'0') {
         return None;
     }
-    let kept = if kept.is_empty() { 0 } else { digits(kept, 1..=9)? }.into();
+    let kept = i128::from(if kept.is_empty() { 0 } else { digits(kept, 1..=9)? });
     let unit = |digits: usize| 10_i128.pow(digits as u32);
     let seconds = i128::from((hour * 60 + minute) * 60 + second);
     Some(seconds * unit(precision) + kept * unit(precision - fraction.len().min(precision)))
