@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{ErrorKind, Result};
 use crate::io::{
     ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat, RowLines,
-    RowOutputs, Source, TempDir,
+    RowOutputs, Source, TableShares, TempDir,
 };
 use crate::keys::{Fields, KeySpec, Transform};
 use crate::memory::Budget;
@@ -99,10 +99,9 @@ impl Settings<'_> {
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);
-        let rows_memory = budget.with_decoder().with_rows().rows;
         let keyed = |(number, input): (u64, Input)| {
             let input = input.keyed(&self.keys, longest, memory, self.progress)?;
-            input.with_table(number, longest, budget.limit, memory, rows_memory)
+            input.with_table(number, longest, budget.limit, memory, table_shares)
         };
         let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
@@ -204,4 +203,13 @@ impl Settings<'_> {
     pub(crate) fn pass(&self, budget: Budget) -> Pass<'_> {
         Pass { budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
     }
+}
+
+/// Returns the shares of a memory limit for a table, beside a decoder. It does not depend on the number
+/// of threads.
+fn table_shares(limit: u64) -> TableShares {
+    Budget::new(limit, 1).map_or(TableShares { keys: 0, rows: 0 }, |budget| TableShares {
+        keys: budget.decoder,
+        rows: budget.with_decoder().with_rows().rows,
+    })
 }

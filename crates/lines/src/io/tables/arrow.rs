@@ -96,8 +96,8 @@ impl ArrowTable {
         };
         // Errors of reading come up again with the higher limit.
         let needed_limit = source.guarded(most).map_or(*needed_limit, |most| {
-            let of_keys = keys.map_or(0, |keys| source.limit_for(most, keys));
-            of_keys.max(source.limit_for(most, rows / 2))
+            let of_keys = keys.map_or(0, |given| source.limit_for(most, given, |has| has.keys));
+            of_keys.max(source.limit_for(most.saturating_mul(2), rows, |has| has.rows))
         });
         let (input, part) = (input.clone(), *part);
         ErrorKind::TableMemory { input, part, needed: *needed, available: *available, needed_limit }
@@ -201,7 +201,7 @@ impl ArrowKeys {
     pub(super) fn next(&mut self) -> Result<Option<KeyBatch>> {
         let source = &self.table.source;
         let batch = self.parts.batch(source, &self.table, 0).map_err(|error| {
-            self.table.advised(error, Some(self.parts.memory), source.rows_memory)
+            self.table.advised(error, Some(self.parts.memory), source.shares().rows)
         })?;
         let Some(batch) = batch else { return Ok(None) };
         let keys = KeyBatch::new(&batch, &self.table.paths);

@@ -144,7 +144,7 @@ impl PageReader for CountedPages {
                 let held = self.file.held();
                 let longest = self.longest()?;
                 let needed = longest.saturating_mul(self.per_level).saturating_add(held);
-                return Err(self.file.too_large("the values of a row", needed, self.memory));
+                return Err(self.file.too_large("a row", needed, self.memory));
             }
         }
         Ok(page)

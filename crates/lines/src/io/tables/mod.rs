@@ -13,8 +13,9 @@
 //!   an error: there is no checksum of a table, because not all of its bytes are read.
 //! * Memory: reading keys takes the decoder's share of the limit, reading and writing rows a share of
 //!   their own. Lengths in the file are compared with them before memory is allocated. A part of a
-//!   file that cannot be divided (a Parquet page, an Arrow record batch) and is larger is an error.
-//! * The libraries may panic on damaged files. A panic becomes an error.
+//!   file that cannot be divided (a Parquet page or the values of a row, an Arrow record batch) and is
+//!   larger is an error, with a limit that is enough for the whole file.
+//! * The libraries may panic on damaged files. A panic becomes an error, and prints nothing.
 //!
 //! | module | contents |
 //! |---|---|
@@ -65,6 +66,7 @@ mod tracked;
 pub(super) use absent::Table;
 pub(super) use kind::TableKind;
 pub(crate) use row_output::{RowFormat, RowLines, RowOutputs};
+pub(crate) use source::TableShares;
 pub(super) use source::TableSource;
 #[cfg(feature = "parquet")]
 pub(super) use table::Table;

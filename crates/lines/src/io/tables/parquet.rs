@@ -220,7 +220,7 @@ impl ParquetKeys {
             };
             file.next_batch();
             let batch = source.guarded(|| open.next().transpose().map_err(|e| file.error(e)));
-            let shares = Shares { keys: Some(*memory), rows: source.rows_memory };
+            let shares = Shares { keys: Some(*memory), rows: source.shares().rows };
             let batch = batch.map_err(|error| advised(parquet, error, shares))?;
             let Some(batch) = batch else {
                 if *left > 0 {

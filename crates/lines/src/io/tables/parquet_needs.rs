@@ -14,7 +14,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::counted_pages::CountedPages;
 use super::pages::PageFile;
 use super::parquet::{BATCH_SHARE, ParquetTable, chunk};
-use super::parquet_rows::{copy_memory, memory_per_level};
+use super::parquet_rows::{COPY_QUARTERS, memory_per_level};
 use crate::error::{Error, ErrorKind};
 
 /// The memory of the parts of a job, now.
@@ -37,7 +37,7 @@ pub(super) fn advised(table: &ParquetTable, error: Error, shares: Shares) -> Err
         let file = PageFile::new(&table.source, u64::MAX)?;
         limit(table, &file, shares).map_err(|error| file.error(error))
     });
-    let needed_limit = found.map_or(*needed_limit, |found| found.max(*needed_limit));
+    let needed_limit = found.unwrap_or(*needed_limit);
     let (input, part) = (input.clone(), *part);
     ErrorKind::TableMemory { input, part, needed: *needed, available: *available, needed_limit }
         .into()
@@ -66,13 +66,14 @@ fn limit(table: &ParquetTable, file: &PageFile, shares: Shares) -> ParquetResult
                     let levels = longest_row(table, group, number, shares.rows).unwrap_or(most);
                     longest = longest.max(levels.saturating_mul(per_level));
                 }
-                of_rows = of_rows.max((longest + pages) * shares.rows / copy_memory(shares.rows).max(1));
+                of_rows = of_rows.max(longest.saturating_add(pages).saturating_mul(4) / COPY_QUARTERS);
             }
         }
         of_keys = of_keys.max(keys + keys / (BATCH_SHARE - 1));
     }
-    let of_keys = shares.keys.map_or(0, |share| table.source.limit_for(of_keys, share));
-    Ok(of_keys.max(table.source.limit_for(of_rows, shares.rows)))
+    let source = &table.source;
+    let of_keys = shares.keys.map_or(0, |given| source.limit_for(of_keys, given, |has| has.keys));
+    Ok(of_keys.max(source.limit_for(of_rows, shares.rows, |has| has.rows)))
 }
 
 /// Returns the memory of the pages of a column chunk: its dictionary, two pages, and the compressed bytes

@@ -41,6 +41,9 @@ const MAX_BYTES: u64 = 128 << 20;
 /// Memory for the values and levels that are copied at a time, if it is less than the share.
 const MAX_BATCH: u64 = 1 << 20;
 
+/// Quarters of the memory for pages and values of the rows that are copied at a time.
+pub(super) const COPY_QUARTERS: u64 = 3;
+
 /// Half bytes of a level in a page that waits for its dictionary: an index of up to 18 bits.
 const WAITING_HALVES: u64 = 5;
 
@@ -208,8 +211,8 @@ pub(super) fn memory_per_level(physical: Type) -> u64 {
 }
 
 /// Returns the memory of pages and values of the rows that are copied at a time.
-pub(super) fn copy_memory(memory: u64) -> u64 {
-    memory / 4 * 3
+fn copy_memory(memory: u64) -> u64 {
+    memory / 4 * COPY_QUARTERS
 }
 
 /// Copies rows of a column.
@@ -428,7 +431,7 @@ where
             if row_ends && (bytes >= slice || levels.end == self.levels) {
                 let (held, memory) = (self.file.held(), copy_memory(self.memory));
                 if bytes + held > memory {
-                    return Err(self.file.too_large("the values of a row", bytes + held, memory));
+                    return Err(self.file.too_large("a row", bytes + held, memory));
                 }
                 self.write_levels(levels.clone(), values.clone())?;
                 (levels, values, bytes) = (levels.end..levels.end, values.end..values.end, 0);

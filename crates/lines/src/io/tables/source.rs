@@ -14,6 +14,15 @@ use crate::io::byte_range::ByteRange;
 use crate::io::identity::FileIdentity;
 use crate::io::input_file::InputFile;
 
+/// The shares of a memory limit for a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableShares {
+    /// For reading keys.
+    pub(crate) keys: u64,
+    /// For reading and writing rows.
+    pub(crate) rows: u64,
+}
+
 thread_local! {
     /// True while the thread is in a reader whose panics are errors.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
@@ -40,9 +49,10 @@ pub(crate) struct TableSource {
     pub(crate) delimiter: u8,
     /// Maximum length of a key.
     pub(crate) longest: u64,
-    /// The memory limit of the job, and its share for reading and writing rows.
+    /// The memory limit of the job.
     pub(crate) limit: u64,
-    pub(crate) rows_memory: u64,
+    /// Returns the shares of a memory limit.
+    pub(crate) shares: fn(u64) -> TableShares,
 }
 
 impl TableSource {
@@ -83,16 +93,35 @@ impl TableSource {
 
     /// An error of a part that does not fit `available` bytes of the memory limit.
     pub(crate) fn too_large(&self, part: &'static str, needed: u64, available: u64) -> Error {
-        let (input, needed_limit) = (self.name.clone(), self.limit_for(needed, available));
+        let of_keys = self.limit_for(needed, available, |shares| shares.keys);
+        let of_rows = self.limit_for(needed, available, |shares| shares.rows);
+        let (input, needed_limit) = (self.name.clone(), of_keys.max(of_rows));
         ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
     }
 
-    /// Returns a memory limit whose share for a part is enough, where it now is `share`.
-    pub(super) fn limit_for(&self, needed: u64, share: u64) -> u64 {
-        // Shares of higher limits are smaller by a twentieth. Rounded up to MiB.
-        let limit = u128::from(self.limit) * u128::from(needed) / u128::from(share.max(1));
-        let limit = u64::try_from(limit + limit / 8).unwrap_or(u64::MAX / 2);
-        limit.saturating_add(1).next_multiple_of(1 << 20)
+    /// Returns the shares of the job's memory limit.
+    pub(super) fn shares(&self) -> TableShares {
+        (self.shares)(self.limit)
+    }
+
+    /// Returns the memory limit that has a share of `needed` bytes, in MiB. The job has `given` bytes
+    /// of that share now.
+    pub(super) fn limit_for(
+        &self,
+        needed: u64,
+        given: u64,
+        share: impl Fn(TableShares) -> u64,
+    ) -> u64 {
+        const MIB: u64 = 1 << 20;
+        let share = |limit| u128::from(share((self.shares)(limit)));
+        let given = u128::from(given.max(1));
+        let needed = u128::from(needed) * share(self.limit).max(given) / given + 1;
+        let (mut low, mut high) = (self.limit / MIB, u64::MAX / MIB / 4);
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            if share(middle * MIB) < needed { low = middle } else { high = middle }
+        }
+        high * MIB
     }
 
     /// Calls a reader of the format. A panic of the library is an error of the table, and prints
