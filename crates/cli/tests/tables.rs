@@ -246,7 +246,8 @@ mod with_feature {
         ];
         for (file, column, expected) in cases {
             let keys = |file: &str| {
-                let mut keys = dir.run(&format!("dedup -q --column {column} --keys-only {file}")).ok();
+                let mut keys =
+                    dir.run(&format!("dedup -q --column {column} --keys-only {file}")).ok();
                 // Of null.
                 if keys.ends_with(b"\xff\n") {
                     keys.truncate(keys.len() - 2);
@@ -258,9 +259,24 @@ mod with_feature {
                 assert_eq!(keys("types.arrow"), expected, "{column}");
             }
             for key in expected.lines() {
-                let found = dir.run_with(&format!("probe --column {column} {file}"), key.as_bytes());
+                let found =
+                    dir.run_with(&format!("probe --column {column} {file}"), key.as_bytes());
                 assert_eq!(found.text(), format!("{file}\n"), "{column} {key}");
             }
+        }
+    }
+
+    /// Bits whose change makes the library panic, in the descriptions of batches.
+    #[test]
+    fn damaged_tables_print_one_line() {
+        let dir = dir();
+        let whole = dir.read("a.arrow");
+        for (at, bit) in [(1899, 2), (1919, 3), (1949, 2), (3030, 7), (3175, 6)] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            dir.write("bad.arrow", bytes);
+            let line = dir.run("dedup --column url -o out bad.arrow").failure();
+            assert!(line.contains("bad.arrow: cannot read as Arrow IPC: "), "{line}");
         }
     }
 

@@ -418,7 +418,9 @@ fn keys_are_the_texts_of_values() {
         ),
         (
             "decimal32",
-            Arc::new(small(vec![Some(-1230), Some(5), None]).with_precision_and_scale(9, 2).unwrap()),
+            Arc::new(
+                small(vec![Some(-1230), Some(5), None]).with_precision_and_scale(9, 2).unwrap(),
+            ),
             [b"-12.30", b"0.05", b"\xff"],
         ),
         (
@@ -513,9 +515,8 @@ fn integers_of_unknown_width_are_an_error_of_their_column() {
         write_batches(&path, format, &batches);
         let mut bytes = std::fs::read(&path).unwrap();
         // The width in the schemas of the start and of the footer.
-        let places: Vec<_> = (0..bytes.len() - 4)
-            .filter(|at| bytes[*at..at + 4] == 64_i32.to_le_bytes())
-            .collect();
+        let places: Vec<_> =
+            (0..bytes.len() - 4).filter(|at| bytes[*at..at + 4] == 64_i32.to_le_bytes()).collect();
         let mut found = false;
         for at in places {
             bytes[at] = 128;
@@ -540,7 +541,8 @@ fn rows_with_int96_are_copied() {
     let schema = "message m { required int32 id; optional int96 time; }";
     let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
     let mut writer =
-        SerializedFileWriter::new(File::create(&path).unwrap(), schema, Default::default()).unwrap();
+        SerializedFileWriter::new(File::create(&path).unwrap(), schema, Default::default())
+            .unwrap();
     let mut group = writer.next_row_group().unwrap();
     let times = [1, 2].map(|number| Int96::from(vec![number, 0, 2_440_588]));
     let mut column = group.next_column().unwrap().unwrap();

@@ -211,7 +211,13 @@ fn keys_are_converted_by_the_logical_type() {
         ("types", "millis", "2026-11-23T15:04:05.25", "2026-11-23T15:04:05", "1795446245250"),
         ("types", "micros", "2026-11-23T15:04:05.25Z", "2026-11-23T15:04:05Z", "2026-11-23"),
         ("types", "nanos", "2026-11-23T15:04:05.25", "2026-11-23T15:04:05", "x"),
-        ("types", "uuid", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", &"f".repeat(32), "sixteen bytes .."),
+        (
+            "types",
+            "uuid",
+            "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+            &"f".repeat(32),
+            "sixteen bytes ..",
+        ),
     ] {
         let args = format!("probe --column {column} {file}.parquet");
         let run = |key: &str| dir.run_with(&args, key.as_bytes());

@@ -372,9 +372,8 @@ mod tests {
         let time = |digits, key| hashes(Text::Time(digits), Stored::Int32, key);
         assert_eq!(time(3, "15:04:05.25"), int32(54_245_250));
         assert_eq!(time(3, "00:00:00.250000"), int32(250));
-        let stamp = |digits, instant, key| {
-            hashes(Text::Timestamp { digits, instant }, Stored::Int64, key)
-        };
+        let stamp =
+            |digits, instant, key| hashes(Text::Timestamp { digits, instant }, Stored::Int64, key);
         for (digits, unit) in [(3, 1_000), (6, 1_000_000), (9, 1_000_000_000)] {
             let ticks = 1_795_446_245 * unit + unit / 4;
             let expected = hashes_of(&[&i64::to_le_bytes(ticks)]);
@@ -386,7 +385,8 @@ mod tests {
         }
         assert_eq!(stamp(9, false, "9999-01-01T00:00:00"), None);
         assert_eq!(stamp(3, false, "2026-11-23T15:04:05.0001"), None);
-        for key in ["2026-02-29", "1900-02-29", "2026-13-01", "2026-1-01", "26-01-01", "20780", ""] {
+        for key in ["2026-02-29", "1900-02-29", "2026-13-01", "2026-1-01", "26-01-01", "20780", ""]
+        {
             assert_eq!(hashes(Text::Date, Stored::Int32, key), None, "{key}");
         }
         for key in ["24:00:00", "15:04", "15:04:60", "15:04:05.", "1:04:05", "15:04:05.+1", "7"] {
@@ -405,7 +405,8 @@ mod tests {
         ] {
             assert_eq!(uuid(key), hashes_of(&[&bytes]), "{key}");
         }
-        for key in ["", "f81d4fae-7dec-11d0-a765-00a0c91e6bf", "f81d4fae7dec-11d0-a765-00a0c91e6bf6-"]
+        for key in
+            ["", "f81d4fae-7dec-11d0-a765-00a0c91e6bf", "f81d4fae7dec-11d0-a765-00a0c91e6bf6-"]
         {
             assert_eq!(uuid(key), None, "{key}");
         }

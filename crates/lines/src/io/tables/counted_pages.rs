@@ -191,7 +191,9 @@ impl Repetition {
                 let length = bytes.first_chunk().map_or(0, |length| u32::from_le_bytes(*length));
                 bytes.get(4..).and_then(|rest| rest.get(..length as usize))
             }
-            Page::DataPage { .. } => return self.count_packed(bytes, true, levels, counts).is_some(),
+            Page::DataPage { .. } => {
+                return self.count_packed(bytes, true, levels, counts).is_some();
+            }
             Page::DataPageV2 { rep_levels_byte_len, .. } => {
                 bytes.get(..*rep_levels_byte_len as usize)
             }

@@ -102,7 +102,12 @@ impl PageFile {
     }
 
     /// An error of a part that does not fit the memory.
-    pub(super) fn too_large(&self, part: &'static str, needed: u64, available: u64) -> ParquetError {
+    pub(super) fn too_large(
+        &self,
+        part: &'static str,
+        needed: u64,
+        available: u64,
+    ) -> ParquetError {
         self.fail(self.0.source.too_large(part, needed, available))
     }
 

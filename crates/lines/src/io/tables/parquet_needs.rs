@@ -66,7 +66,8 @@ fn limit(table: &ParquetTable, file: &PageFile, shares: Shares) -> ParquetResult
                     let levels = longest_row(table, group, number, shares.rows).unwrap_or(most);
                     longest = longest.max(levels.saturating_mul(per_level));
                 }
-                of_rows = of_rows.max(longest.saturating_add(pages).saturating_mul(4) / COPY_QUARTERS);
+                of_rows =
+                    of_rows.max(longest.saturating_add(pages).saturating_mul(4) / COPY_QUARTERS);
             }
         }
         of_keys = of_keys.max(keys + keys / (BATCH_SHARE - 1));

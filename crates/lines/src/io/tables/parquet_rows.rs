@@ -420,8 +420,8 @@ where
         let (mut levels, mut values, mut bytes) = (0..0, 0..0, 0);
         while levels.end < self.levels {
             let level = levels.end;
-            let is_value =
-                self.max_definition == 0 || self.definition.get(level) == Some(&self.max_definition);
+            let is_value = self.max_definition == 0
+                || self.definition.get(level) == Some(&self.max_definition);
             if is_value {
                 bytes += self.values.get(values.end).map_or(0, Value::length);
                 values.end += 1;
