@@ -70,7 +70,7 @@ with ipc.new_stream(str(folder / "a.arrows"), SCHEMA) as writer:
     writer.write_table(table(A), max_chunksize=5)
 pq.write_table(lists(2, 1_000_000), folder / "zeros.parquet", compression="zstd")
 pq.write_table(lists(2000, 1000), folder / "lists.parquet", compression="zstd")
-columns = pa.table({f"c{number}": pa.array([1, 2]) for number in range(1500)})
+columns = pa.table({f"c{number}": pa.array([1, 2]) for number in range(500)})
 with pa.CompressedOutputStream(str(folder / "columns.parquet.zst"), "zstd") as file:
     pq.write_table(columns, file, compression="none")
 write_types(folder / "types.parquet", types())

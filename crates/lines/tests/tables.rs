@@ -767,6 +767,46 @@ fn large_pages_and_batches_are_errors_of_memory() {
     }
 }
 
+/// Of lists the library looks at the header of the next page before it reads the page.
+#[test]
+fn large_page_of_lists_behind_a_small_one_is_an_error_of_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t");
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for row in 0..200 {
+        let text = format!("{row}{}", "x".repeat(if row < 100 { 0 } else { 40_000 }));
+        lists.append_value([Some(text)]);
+    }
+    let batch = RecordBatch::try_from_iter([
+        ("id", Arc::new(Int32Array::from_iter_values(0..200)) as ArrayRef),
+        ("texts", Arc::new(lists.finish())),
+    ]);
+    let batch = batch.unwrap();
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_data_page_size_limit(usize::MAX)
+        .set_data_page_row_count_limit(100)
+        .set_write_batch_size(10);
+    let file = File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let job = SetJob {
+        op: SetOp::Dedup,
+        first: vec![Source::from_arg(&path)],
+        others: vec![],
+        mode: Mode::Exact { strategy: None },
+    };
+    let run = |limit| {
+        let mut out = vec![];
+        let settings = Settings { keys: Arc::new(keys_of("id")), ..Settings::new(limit) };
+        job.run(&settings, Outputs::to(&mut out)).map(|report| report.kept)
+    };
+    let error = run(16 << 20).unwrap_err();
+    let ErrorKind::TableMemory { needed_limit, .. } = error.kind() else { panic!("{error}") };
+    assert_eq!(run(*needed_limit).unwrap(), 200);
+}
+
 /// Cancels a job when it begins a phase.
 struct CancelAt {
     left: AtomicI64,

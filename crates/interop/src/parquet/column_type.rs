@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn uuids_are_hashed_as_bytes() {
         let bytes = 0xf81d_4fae_7dec_11d0_a765_00a0_c91e_6bf6_u128.to_be_bytes();
-        let uuid = |key| hashes(Text::Uuid, Stored::Fixed(16), key);
+        let uuid = |key: &str| hashes(Text::Uuid, Stored::Fixed(16), key);
         for key in [
             "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
             "F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6",

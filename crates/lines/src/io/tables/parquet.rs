@@ -16,7 +16,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaD
 use super::column::{KeyBatch, KeyPath, count_columns};
 use super::counted_pages::value_size;
 use super::pages::{Chunk, PageFile};
-use super::parquet_needs::{Shares, advised};
+use super::parquet_needs::{Given, advised};
 use super::source::TableSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Columns;
@@ -220,8 +220,8 @@ impl ParquetKeys {
             };
             file.next_batch();
             let batch = source.guarded(|| open.next().transpose().map_err(|e| file.error(e)));
-            let shares = Shares { keys: Some(*memory), rows: source.shares().rows };
-            let batch = batch.map_err(|error| advised(parquet, error, shares))?;
+            let given = Given { keys: Some(*memory), rows: source.shares().rows };
+            let batch = batch.map_err(|error| advised(parquet, error, given))?;
             let Some(batch) = batch else {
                 if *left > 0 {
                     return Err(source.unreadable("a row group has fewer rows than it names"));

@@ -17,9 +17,9 @@ use super::parquet::{BATCH_SHARE, ParquetTable, chunk};
 use super::parquet_rows::{COPY_QUARTERS, memory_per_level};
 use crate::error::{Error, ErrorKind};
 
-/// The memory of the parts of a job, now.
+/// The memory that the parts of a job have now.
 #[derive(Clone, Copy)]
-pub(super) struct Shares {
+pub(super) struct Given {
     /// For reading keys, unless that has succeeded.
     pub(super) keys: Option<u64>,
     /// For reading and writing rows.
@@ -27,7 +27,7 @@ pub(super) struct Shares {
 }
 
 /// Returns an error with a memory limit that is enough for the whole table, if it is one of memory.
-pub(super) fn advised(table: &ParquetTable, error: Error, shares: Shares) -> Error {
+pub(super) fn advised(table: &ParquetTable, error: Error, given: Given) -> Error {
     let ErrorKind::TableMemory { input, part, needed, available, needed_limit } = error.kind()
     else {
         return error;
@@ -35,7 +35,7 @@ pub(super) fn advised(table: &ParquetTable, error: Error, shares: Shares) -> Err
     // Errors of reading come up again with the higher limit.
     let found = table.source.guarded(|| {
         let file = PageFile::new(&table.source, u64::MAX)?;
-        limit(table, &file, shares).map_err(|error| file.error(error))
+        limit(table, &file, given).map_err(|error| file.error(error))
     });
     let needed_limit = found.unwrap_or(*needed_limit);
     let (input, part) = (input.clone(), *part);
@@ -44,7 +44,7 @@ pub(super) fn advised(table: &ParquetTable, error: Error, shares: Shares) -> Err
 }
 
 /// Returns the memory limit that a table needs.
-fn limit(table: &ParquetTable, file: &PageFile, shares: Shares) -> ParquetResult<u64> {
+fn limit(table: &ParquetTable, file: &PageFile, given: Given) -> ParquetResult<u64> {
     let (mut of_keys, mut of_rows) = (0, 0);
     let mut longest = 0;
     for group in table.metadata().row_groups() {
@@ -63,7 +63,7 @@ fn limit(table: &ParquetTable, file: &PageFile, shares: Shares) -> ParquetResult
                 let most = u64::try_from(levels.saturating_sub(rows)).unwrap_or(0) + 1;
                 if most.saturating_mul(per_level) > longest {
                     // A page that is too large to be read has one row.
-                    let levels = longest_row(table, group, number, shares.rows).unwrap_or(most);
+                    let levels = longest_row(table, group, number, given.rows).unwrap_or(most);
                     longest = longest.max(levels.saturating_mul(per_level));
                 }
                 of_rows =
@@ -73,8 +73,8 @@ fn limit(table: &ParquetTable, file: &PageFile, shares: Shares) -> ParquetResult
         of_keys = of_keys.max(keys + keys / (BATCH_SHARE - 1));
     }
     let source = &table.source;
-    let of_keys = shares.keys.map_or(0, |given| source.limit_for(of_keys, given, |has| has.keys));
-    Ok(of_keys.max(source.limit_for(of_rows, shares.rows, |has| has.rows)))
+    let of_keys = given.keys.map_or(0, |given| source.limit_for(of_keys, given, |has| has.keys));
+    Ok(of_keys.max(source.limit_for(of_rows, given.rows, |has| has.rows)))
 }
 
 /// Returns the memory of the pages of a column chunk: its dictionary, two pages, and the compressed bytes

@@ -28,7 +28,7 @@ use parquet::file::writer::SerializedFileWriter;
 use super::counted_pages::{CountedPages, PageCounts, value_size};
 use super::pages::PageFile;
 use super::parquet::{ParquetTable, chunk};
-use super::parquet_needs::{Shares, advised};
+use super::parquet_needs::{Given, advised};
 use super::row_writer::RowWriter;
 use super::tracked::{Tracked, WriteFailure};
 use crate::error::{Error, Result};
@@ -128,8 +128,8 @@ impl<'a> ParquetRows<'a> {
                 file.begin([chunk(chunks.column(number))].into_iter());
                 let column = column.untyped();
                 let copied = copy_column(file, chunks, number, &piece.ranges, column, *memory);
-                let shares = Shares { keys: None, rows: *memory };
-                copied.map_err(|error| advised(table, file.error(error), shares))?;
+                let given = Given { keys: None, rows: *memory };
+                copied.map_err(|error| advised(table, file.error(error), given))?;
             }
             column.close().map_err(unwritten)?;
             number += 1;

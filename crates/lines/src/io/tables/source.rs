@@ -14,6 +14,9 @@ use crate::io::byte_range::ByteRange;
 use crate::io::identity::FileIdentity;
 use crate::io::input_file::InputFile;
 
+/// Divides a memory limit.
+pub(crate) type Shares = Arc<dyn Fn(u64) -> TableShares + Send + Sync>;
+
 /// The shares of a memory limit for a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableShares {
@@ -52,7 +55,7 @@ pub(crate) struct TableSource {
     /// The memory limit of the job.
     pub(crate) limit: u64,
     /// Returns the shares of a memory limit.
-    pub(crate) shares: fn(u64) -> TableShares,
+    pub(crate) shares: Shares,
 }
 
 impl TableSource {
