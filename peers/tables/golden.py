@@ -68,8 +68,8 @@ with ipc.new_file(str(folder / "a.arrow"), SCHEMA, options=ipc.IpcWriteOptions(c
     writer.write_table(table(A), max_chunksize=3)
 with ipc.new_stream(str(folder / "a.arrows"), SCHEMA) as writer:
     writer.write_table(table(A), max_chunksize=5)
-pq.write_table(lists(2, 1_000_000), folder / "zeros.parquet", compression="zstd")
-pq.write_table(lists(2000, 1000), folder / "lists.parquet", compression="zstd")
+pq.write_table(lists(2, 300_000), folder / "zeros.parquet", compression="zstd")
+pq.write_table(lists(500, 1000), folder / "lists.parquet", compression="zstd")
 columns = pa.table({f"c{number}": pa.array([1, 2]) for number in range(500)})
 with pa.CompressedOutputStream(str(folder / "columns.parquet.zst"), "zstd") as file:
     pq.write_table(columns, file, compression="none")

@@ -290,7 +290,7 @@ mod with_feature {
         }
         let columns = std::fs::read(golden("tables/columns.parquet.zst")).unwrap();
         dir.write("columns.parquet", zstd::decode_all(&columns[..]).unwrap());
-        for (file, column, rows) in [("lists", "id", "2000"), ("columns", "c7", "2")] {
+        for (file, column, rows) in [("lists", "id", "500"), ("columns", "c7", "2")] {
             let run = dir.run(&format!("dedup -q -m 8M --column {column} -o out {file}.parquet"));
             assert!(run.peak <= (8 << 20) + OVERHEAD, "{file}: {} KiB", run.peak >> 10);
             run.ok();

@@ -66,7 +66,7 @@ mod tracked;
 pub(super) use absent::Table;
 pub(super) use kind::TableKind;
 pub(crate) use row_output::{RowFormat, RowLines, RowOutputs};
-pub(crate) use source::{Shares, TableShares};
 pub(super) use source::TableSource;
+pub(crate) use source::{Shares, TableShares};
 #[cfg(feature = "parquet")]
 pub(super) use table::Table;
