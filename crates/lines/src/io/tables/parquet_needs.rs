@@ -15,6 +15,7 @@ use super::counted_pages::CountedPages;
 use super::pages::PageFile;
 use super::parquet::{BATCH_SHARE, ParquetTable, chunk};
 use super::parquet_rows::{COPY_QUARTERS, memory_per_level};
+use super::source::TableShares;
 use crate::error::{Error, ErrorKind};
 
 /// The memory that the parts of a job have now.
@@ -37,7 +38,15 @@ pub(super) fn advised(table: &ParquetTable, error: Error, given: Given) -> Error
         let file = PageFile::new(&table.source, u64::MAX)?;
         limit(table, &file, given).map_err(|error| file.error(error))
     });
-    let needed_limit = found.unwrap_or(*needed_limit);
+    let needed_limit = found.map_or(*needed_limit, |found| {
+        // What values take beside their pages is known only of this part.
+        let of_part =
+            |share: fn(TableShares) -> u64| table.source.limit_for(*needed, *available, share);
+        found.max(match given.keys {
+            Some(_) => of_part(|has| has.keys),
+            None => of_part(|has| has.rows),
+        })
+    });
     let (input, part) = (input.clone(), *part);
     ErrorKind::TableMemory { input, part, needed: *needed, available: *available, needed_limit }
         .into()

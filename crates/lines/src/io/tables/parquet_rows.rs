@@ -47,6 +47,9 @@ pub(super) const COPY_QUARTERS: u64 = 3;
 /// Half bytes of a level in a page that waits for its dictionary: an index of up to 18 bits.
 const WAITING_HALVES: u64 = 5;
 
+/// Memory of a piece, in ranges.
+const PIECE_RANGES: usize = 8;
+
 /// Bytes of levels, and of the writer's index of a value in its dictionary, for each level.
 const PER_LEVEL: u64 = 4 + 16;
 
@@ -67,7 +70,8 @@ struct Plan {
     rows: u64,
     ranges: usize,
     bytes: u64,
-    levels: u64,
+    /// Bytes of the pages that may wait for their dictionary.
+    waiting: u64,
 }
 
 /// Rows of a row group of an input.
@@ -76,9 +80,9 @@ struct Piece {
     group: usize,
     /// Ascending.
     ranges: Vec<Range<u64>>,
-    /// Encoded bytes, and levels of the column with most of them, for each row.
+    /// Encoded bytes, and those of the largest column without its values, for each row.
     bytes_per_row: u64,
-    levels_per_row: u64,
+    waiting_per_row: u64,
 }
 
 impl<'a> ParquetRows<'a> {
@@ -165,6 +169,7 @@ impl Plan {
         let last = self.pieces.last().map(|piece| (piece.table, piece.group));
         if last != Some((table, group)) {
             self.pieces.push(Piece::new(table, group, file.metadata().row_group(group)));
+            self.ranges += PIECE_RANGES;
         }
         let Some(piece) = self.pieces.last_mut() else { return };
         match piece.ranges.last_mut() {
@@ -176,7 +181,7 @@ impl Plan {
         }
         self.rows += 1;
         self.bytes = self.bytes.saturating_add(piece.bytes_per_row);
-        self.levels = self.levels.saturating_add(piece.levels_per_row);
+        self.waiting = self.waiting.saturating_add(piece.waiting_per_row);
     }
 
     fn is_full(&self, memory: u64) -> bool {
@@ -184,7 +189,7 @@ impl Plan {
         self.rows >= MAX_ROWS
             || self.bytes >= MAX_BYTES
             || self.ranges >= max_ranges
-            || self.levels.saturating_mul(WAITING_HALVES) / 2 >= memory / 8
+            || self.waiting >= memory / 8
     }
 }
 
@@ -193,10 +198,18 @@ impl Piece {
         let number = |number: i64| u64::try_from(number).unwrap_or(0);
         let rows = number(chunks.num_rows()).max(1);
         let bytes = chunks.columns().iter().map(|chunk| number(chunk.uncompressed_size()));
-        let levels = chunks.columns().iter().map(|chunk| number(chunk.num_values())).max();
-        let (bytes_per_row, levels_per_row) =
-            (bytes.sum::<u64>() / rows, levels.unwrap_or(0).div_ceil(rows));
-        Self { table, group, ranges: Vec::new(), bytes_per_row, levels_per_row }
+        let waiting = chunks.columns().iter().map(|chunk| {
+            let indices = number(chunk.num_values()).saturating_mul(WAITING_HALVES) / 2;
+            indices.min(number(chunk.uncompressed_size()))
+        });
+        let waiting_per_row = waiting.max().unwrap_or(0).div_ceil(rows);
+        Self {
+            table,
+            group,
+            ranges: vec![],
+            bytes_per_row: bytes.sum::<u64>() / rows,
+            waiting_per_row,
+        }
     }
 }
 
