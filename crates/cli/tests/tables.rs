@@ -224,6 +224,90 @@ mod with_feature {
         }
     }
 
+    #[test]
+    fn keys_of_probe_are_those_of_columns() {
+        let dir = TestDir::new();
+        for name in ["types.parquet", "types.arrow", "money.parquet"] {
+            dir.write(name, std::fs::read(golden("tables").join(name)).unwrap());
+        }
+        let cases = [
+            ("money.parquet", "int32", "997.00\n-12.30\n"),
+            ("types.parquet", "fixed", "997.00\n-12.30\n"),
+            ("types.parquet", "date", "2026-11-23\n1969-12-31\n"),
+            ("types.parquet", "time", "15:04:05\n00:00:00\n"),
+            ("types.parquet", "millis", "2026-11-23T15:04:05.25\n"),
+            ("types.parquet", "micros", "2026-11-23T15:04:05.25Z\n"),
+            ("types.parquet", "nanos", "2026-11-23T15:04:05.25\n"),
+            (
+                "types.parquet",
+                "uuid",
+                "f81d4fae-7dec-11d0-a765-00a0c91e6bf6\n00000000-0000-0000-0000-000000000000\n",
+            ),
+        ];
+        for (file, column, expected) in cases {
+            let keys = |file: &str| {
+                let mut keys =
+                    dir.run(&format!("dedup -q --column {column} --keys-only {file}")).ok();
+                // Of null.
+                if keys.ends_with(b"\xff\n") {
+                    keys.truncate(keys.len() - 2);
+                }
+                String::from_utf8(keys).unwrap()
+            };
+            assert_eq!(keys(file), expected, "{column}");
+            if file == "types.parquet" {
+                assert_eq!(keys("types.arrow"), expected, "{column}");
+            }
+            for key in expected.lines() {
+                let found =
+                    dir.run_with(&format!("probe --column {column} {file}"), key.as_bytes());
+                assert_eq!(found.text(), format!("{file}\n"), "{column} {key}");
+            }
+        }
+    }
+
+    /// Bits whose change makes the library panic, in the descriptions of batches.
+    #[test]
+    fn damaged_tables_print_one_line() {
+        let dir = dir();
+        let whole = dir.read("a.arrow");
+        for (at, bit) in [(1899, 2), (1919, 3), (1949, 2), (3030, 7), (3175, 6)] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            dir.write("bad.arrow", bytes);
+            let line = dir.run("dedup --column url -o out bad.arrow").failure();
+            assert!(line.contains("bad.arrow: cannot read as Arrow IPC: "), "{line}");
+        }
+    }
+
+    /// Files that are much smaller than their values, and one with many columns.
+    #[test]
+    fn memory_of_rows_is_limited() {
+        const OVERHEAD: u64 = 16 << 20;
+        let dir = TestDir::new();
+        for name in ["zeros.parquet", "lists.parquet"] {
+            dir.write(name, std::fs::read(golden("tables").join(name)).unwrap());
+        }
+        let columns = std::fs::read(golden("tables/columns.parquet.zst")).unwrap();
+        dir.write("columns.parquet", zstd::decode_all(&columns[..]).unwrap());
+        for (file, column, rows) in [("lists", "id", "500"), ("columns", "c7", "2")] {
+            let run = dir.run(&format!("dedup -q -m 8M --column {column} -o out {file}.parquet"));
+            assert!(run.peak <= (8 << 20) + OVERHEAD, "{file}: {} KiB", run.peak >> 10);
+            run.ok();
+            let kept = dir.run(&format!("dedup -q -c --column {column} out")).text();
+            assert_eq!(kept, format!("{rows}\n"));
+        }
+        // A list cannot be divided; the limit in the error is enough.
+        let run = dir.run("dedup -q -m 8M --column id -o out zeros.parquet");
+        assert!(run.peak <= (8 << 20) + OVERHEAD, "{} KiB", run.peak >> 10);
+        let line = run.failure();
+        let (_, limit) = line.split_once("; raise -m to ").unwrap();
+        let limit: u64 = limit.strip_suffix(" MiB").unwrap().parse().unwrap();
+        let run = dir.run(&format!("dedup -q -m {limit}M --column id -o out zeros.parquet"));
+        assert!(run.peak <= (limit << 20) + OVERHEAD, "{} KiB", run.peak >> 10);
+        run.ok();
+    }
+
     /// Compares with DuckDB on random files: `peers/tables/compare.py`.
     #[test]
     #[ignore = "needs PETAL_PEERS"]

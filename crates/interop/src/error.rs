@@ -30,6 +30,8 @@ pub enum ErrorKind {
         /// The format, as a predicate.
         format: &'static str,
     },
+    /// The file is a whole Parquet file, which has filters in it.
+    WholeParquet,
     /// The file is valid in several formats.
     AmbiguousFormat {
         /// These formats.
@@ -176,6 +178,11 @@ impl Error {
     /// A recognised file that cannot be read; `format` completes "is ...".
     pub(crate) fn known(format: &'static str) -> Self {
         Self::new(ErrorKind::UnreadableFormat { format })
+    }
+
+    /// A whole Parquet file.
+    pub(crate) fn whole_parquet() -> Self {
+        Self::new(ErrorKind::WholeParquet)
     }
 
     pub(crate) fn ambiguous(formats: Vec<Format>) -> Self {
@@ -325,6 +332,7 @@ impl Error {
             &*self.0,
             ErrorKind::UnknownFormat { .. }
                 | ErrorKind::UnreadableFormat { .. }
+                | ErrorKind::WholeParquet
                 | ErrorKind::AmbiguousFormat { .. }
         )
     }
@@ -426,6 +434,9 @@ impl fmt::Display for Error {
                 unmarked.join(", ")
             ),
             ErrorKind::UnreadableFormat { format } => write!(f, "is {format}"),
+            ErrorKind::WholeParquet => f.write_str(
+                "is a whole Parquet file, which has filters in it; query them with ParquetFile",
+            ),
             ErrorKind::AmbiguousFormat { formats } => {
                 let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
                 write!(f, "may be {}; specify the format", names.join(" or "))

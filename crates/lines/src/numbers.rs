@@ -17,6 +17,16 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
+/// Returns the lowest size from `bytes` on that [`format_size`] prints without rounding.
+pub(crate) fn shown_size(bytes: u64) -> u64 {
+    let unit = 1_u128 << (bytes.max(1).ilog2() / 10 * 10).min(40);
+    if unit == 1 {
+        return bytes;
+    }
+    let tenths = (u128::from(bytes) * 10).div_ceil(unit);
+    u64::try_from((tenths * unit).div_ceil(10)).unwrap_or(bytes)
+}
+
 /// Formats a number with thousands separators: `5,000,000`.
 #[must_use]
 pub fn format_count(number: u64) -> String {
@@ -64,6 +74,17 @@ pub fn format_number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shown_sizes_are_not_rounded() {
+        for bytes in [0, 1, 700, 1024, 1025, 2360 << 20, (1 << 30) - 1, 1 << 30, u64::MAX] {
+            let shown = shown_size(bytes);
+            assert!(shown >= bytes && shown - bytes <= bytes / 10, "{bytes} {shown}");
+        }
+        assert_eq!(format_size(shown_size(2360 << 20)), "2.4 GiB");
+        assert_eq!(shown_size(2360 << 20), (12_u64 << 30).div_ceil(5));
+        assert_eq!([8 << 20, 15 << 20, 2 << 30].map(shown_size), [8 << 20, 15 << 20, 2 << 30]);
+    }
 
     #[test]
     fn numbers_are_readable() {

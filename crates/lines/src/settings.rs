@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{ErrorKind, Result};
 use crate::io::{
     ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat, RowLines,
-    RowOutputs, Source, TempDir,
+    RowOutputs, Shares, Source, TableShares, TempDir,
 };
 use crate::keys::{Fields, KeySpec, Transform};
 use crate::memory::Budget;
@@ -87,9 +87,20 @@ impl Settings<'_> {
 
     /// Divides the memory limit, without a decoder.
     pub(crate) fn budget(&self) -> Result<Budget> {
-        let budget = Budget::new(self.memory_limit, self.jobs)?;
-        let line = self.keys.is_line();
-        Ok(if line { budget } else { budget.with_keys(self.keys.max_growth()) })
+        budget(self.memory_limit, self.jobs, &self.keys)
+    }
+
+    /// Returns the function that divides a memory limit for a table.
+    fn table_shares(&self) -> Shares {
+        let (jobs, keys) = (self.jobs, Arc::clone(&self.keys));
+        // Nothing is left of a limit that is too low.
+        let none = TableShares { keys: 0, rows: 0 };
+        Arc::new(move |limit| {
+            budget(limit, jobs, &keys).map_or(none, |budget| TableShares {
+                keys: budget.decoder,
+                rows: budget.with_decoder().with_rows().rows,
+            })
+        })
     }
 
     /// Opens inputs and divides the memory limit.
@@ -99,9 +110,10 @@ impl Settings<'_> {
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);
+        let shares = self.table_shares();
         let keyed = |(number, input): (u64, Input)| {
             let input = input.keyed(&self.keys, longest, memory, self.progress)?;
-            input.with_table(number, longest, budget.limit, memory)
+            input.with_table(number, longest, budget.limit, memory, &shares)
         };
         let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
@@ -203,4 +215,10 @@ impl Settings<'_> {
     pub(crate) fn pass(&self, budget: Budget) -> Pass<'_> {
         Pass { budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
     }
+}
+
+/// Divides a memory limit, without a decoder.
+fn budget(limit: u64, jobs: usize, keys: &KeySpec) -> Result<Budget> {
+    let budget = Budget::new(limit, jobs)?;
+    Ok(if keys.is_line() { budget } else { budget.with_keys(keys.max_growth()) })
 }

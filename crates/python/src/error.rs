@@ -279,6 +279,11 @@ impl IntoPyErr for petal_interop::Error {
                 format!("may be {}; specify format=", names.join(" or "))
             }
             petal_interop::ErrorKind::UnknownFormat { .. } => format!("{self} with format="),
+            petal_interop::ErrorKind::WholeParquet => {
+                "is a whole Parquet file, which has filters in it; query them with the program: \
+                 petal probe"
+                    .to_owned()
+            }
             _ => self.to_string(),
         }
     }

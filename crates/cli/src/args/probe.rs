@@ -15,7 +15,7 @@ pub(crate) struct ProbeArgs {
     /// Column to query; separate the names of a nested column with dots
     #[arg(long, value_name = "COLUMN")]
     pub(crate) column: String,
-    /// File of keys, one per line; numbers in decimal [default: standard input]
+    /// File of keys, one per line, as --column prints values [default: standard input]
     #[arg(long, value_name = "KEYS")]
     keys: Option<PathBuf>,
     /// File of the names of more Parquet files, one per line; - for standard input

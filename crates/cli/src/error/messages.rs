@@ -20,8 +20,7 @@ pub(crate) fn foreign(error: &petal_interop::Error) -> String {
         ForeignError::AmbiguousFormat { .. } | ForeignError::UnknownFormat { .. } => {
             format!("{error} with --format")
         }
-        // The library names its type `ParquetFile`.
-        ForeignError::UnreadableFormat { format } if format.starts_with("a whole Parquet file") => {
+        ForeignError::WholeParquet => {
             "is a whole Parquet file; query the filters in it with petal probe".to_owned()
         }
         _ => error.to_string(),

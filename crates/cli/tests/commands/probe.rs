@@ -193,6 +193,44 @@ fn invalid_keys_stop_the_command() {
     assert!(line.contains("keys: its lines take more than a quarter of the 8 MiB"), "{line}");
 }
 
+/// A value of each column of a file, and one that no row has.
+#[test]
+fn keys_are_converted_by_the_logical_type() {
+    let dir = TestDir::new();
+    let tables = foreign().join("../tables");
+    for name in ["types.parquet", "money.parquet"] {
+        dir.write(name, fs::read(tables.join(name)).unwrap());
+    }
+    for (file, column, present, absent, invalid) in [
+        ("money", "int32", "997", "996", "99700.001"),
+        ("money", "int32", "-12.3", "12.3", "x"),
+        ("types", "fixed", "997.000", "99700", "1e3"),
+        ("types", "fixed", "-12.30", "-12.31", "-12.301"),
+        ("types", "date", "2026-11-23", "2026-11-24", "20780"),
+        ("types", "time", "15:04:05", "15:04:06", "54245000000"),
+        ("types", "millis", "2026-11-23T15:04:05.25", "2026-11-23T15:04:05", "1795446245250"),
+        ("types", "micros", "2026-11-23T15:04:05.25Z", "2026-11-23T15:04:05Z", "2026-11-23"),
+        ("types", "nanos", "2026-11-23T15:04:05.25", "2026-11-23T15:04:05", "x"),
+        (
+            "types",
+            "uuid",
+            "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+            &"f".repeat(32),
+            "sixteen bytes ..",
+        ),
+    ] {
+        let args = format!("probe --column {column} {file}.parquet");
+        let run = |key: &str| dir.run_with(&args, key.as_bytes());
+        assert_eq!(run(present).text(), format!("{file}.parquet\n"), "{column} {present}");
+        assert_eq!(run(absent).code, Some(1), "{column} {absent}");
+        let line = run(invalid).failure();
+        assert!(line.contains(&format!("line 1: '{invalid}' is not a key: expected ")), "{line}");
+    }
+    // A filter does not know whether a value is null.
+    let line = dir.run_with("probe --column date types.parquet", b"2026-11-23\n\xff").failure();
+    assert!(line.contains("line 2: ") && line.contains("nothing about nulls"), "{line}");
+}
+
 #[test]
 fn progress_counts_files() {
     let dir = dir();

@@ -5,10 +5,12 @@ use crate::format::Format;
 use crate::formats;
 use crate::formats::format_impl::FormatImpl;
 
+/// The first bytes of a whole Parquet file.
+const PARQUET: &[u8] = b"PAR1";
+
 /// Known files that cannot be read as filters, by their first bytes.
-const KNOWN: [(&[u8], &str); 9] = [
+const KNOWN: [(&[u8], &str); 8] = [
     (&petal::MAGIC, "a petal file and no other program's; if it was compressed, decompress it"),
-    (b"PAR1", "a whole Parquet file; query the filters in it with ParquetFile"),
     (b"PARE", "a Parquet file with an encrypted footer, which cannot be read without its key"),
     (b"ORC", "an ORC file, whose filters petal does not read"),
     (b"{\"m\":", "the JSON of Go's bloom; write the filter with its WriteTo"),
@@ -23,6 +25,9 @@ const KNOWN: [(&[u8], &str); 9] = [
 
 /// Returns the format of a file, if it is unique.
 pub(crate) fn detect(file: &[u8]) -> Result<(Format, Box<dyn FormatImpl>)> {
+    if file.starts_with(PARQUET) {
+        return Err(Error::whole_parquet());
+    }
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| file.starts_with(magic)) {
         return Err(Error::known(what));
     }

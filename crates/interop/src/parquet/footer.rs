@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! FileMetaData  2 schema: a list, a node before its children   4 row groups: a list
-//! SchemaElement 1 type  2 length  4 name  5 children  6 converted type  10 logical type
+//! SchemaElement 1 type  2 length  4 name  5 children  6 converted type  7 scale  8 precision
+//!               10 logical type
 //! RowGroup      1 columns: a list, in the order of the schema's leaves      3 rows
 //! ColumnChunk   1 another file  3 ColumnMetaData  8 and 9 encryption
 //! ColumnMetaData 1 type  3 path  14 offset of the filter  15 its length
@@ -11,6 +12,7 @@
 //!
 //! Cost: one pass over the footer; other columns are skipped.
 
+use super::column_type::{ColumnType, MAX_DECIMAL_BYTES, MAX_PRECISION, Stored, Text};
 use crate::encoding::thrift::{Kind, Reader};
 use crate::error::{Error, Result};
 
@@ -29,32 +31,6 @@ impl RowGroup {
     #[must_use]
     pub fn has_filter(&self) -> bool {
         self.filter.is_some()
-    }
-}
-
-/// How a column's values are hashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ColumnType {
-    Bytes,
-    /// Byte arrays of this length.
-    Fixed(usize),
-    Int32,
-    Uint32,
-    Int64,
-    Uint64,
-}
-
-impl ColumnType {
-    /// Describes a valid key.
-    pub(super) fn expected(self) -> &'static str {
-        match self {
-            Self::Bytes => "any bytes",
-            Self::Fixed(_) => "just as many bytes as the column's values have",
-            Self::Int32 => "a whole number of 32 bits, in decimal",
-            Self::Uint32 => "a whole number of 32 bits without a sign, in decimal",
-            Self::Int64 => "a whole number of 64 bits, in decimal",
-            Self::Uint64 => "a whole number of 64 bits without a sign, in decimal",
-        }
     }
 }
 
@@ -213,8 +189,22 @@ struct Node<'a> {
     physical: Option<i32>,
     length: i32,
     converted: Option<i32>,
-    /// True if the logical type is an unsigned integer.
-    unsigned: bool,
+    scale: i32,
+    precision: i32,
+    logical: Option<Annotation>,
+}
+
+/// What the numbers or bytes of a column mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Annotation {
+    /// A value of this text, which is not a decimal.
+    Text(Text),
+    Decimal {
+        scale: i32,
+        precision: i32,
+    },
+    /// A type whose values are no keys.
+    Other(&'static str),
 }
 
 impl<'a> Node<'a> {
@@ -232,57 +222,165 @@ impl<'a> Node<'a> {
                     })?;
                 }
                 (6, Kind::I32) => node.converted = Some(reader.i32()?),
-                (10, Kind::Struct) => node.unsigned = is_unsigned(reader)?,
+                (7, Kind::I32) => node.scale = reader.i32()?,
+                (8, Kind::I32) => node.precision = reader.i32()?,
+                (10, Kind::Struct) => node.logical = logical_type(reader)?,
                 _ => reader.skip(field.kind)?,
             }
         }
         Ok(node)
     }
 
+    /// Returns the annotation: the logical type, or the converted type of older files.
+    fn annotation(&self) -> Annotation {
+        let timestamp = |digits| Text::Timestamp { digits, instant: true };
+        let text = match self.converted {
+            _ if self.logical.is_some() => return self.logical.unwrap_or(PLAIN),
+            Some(5) => {
+                return Annotation::Decimal { scale: self.scale, precision: self.precision };
+            }
+            Some(6) => Text::Date,
+            Some(7) => Text::Time(3),
+            Some(8) => Text::Time(6),
+            Some(9) => timestamp(3),
+            Some(10) => timestamp(6),
+            Some(11..=14) => Text::Unsigned,
+            Some(15..=18) => Text::Integer,
+            Some(21) => return Annotation::Other("INTERVAL"),
+            // None, and the types of text.
+            _ => Text::Bytes,
+        };
+        Annotation::Text(text)
+    }
+
     /// Returns how keys are hashed as values of this column.
     fn column_type(&self, physical: i32, column: &str) -> Result<ColumnType> {
-        // UINT_8 to UINT_64 of the older annotations.
-        let unsigned = self.unsigned || matches!(self.converted, Some(11..=14));
-        Ok(match (physical, unsigned) {
-            (1, false) => ColumnType::Int32,
-            (1, true) => ColumnType::Uint32,
-            (2, false) => ColumnType::Int64,
-            (2, true) => ColumnType::Uint64,
-            (6, _) => ColumnType::Bytes,
-            (7, _) => ColumnType::Fixed(usize::try_from(self.length).unwrap_or_default()),
-            (other, _) => {
-                let name = usize::try_from(other).ok().and_then(|other| TYPES.get(other));
-                let Some(name) = name else {
-                    return Err(Error::bad_file("type of a column", "0 to 7", other));
-                };
-                return Err(Error::refused(format!(
-                    "its column '{column}' is of type {name}; only BYTE_ARRAY, \
-                     FIXED_LEN_BYTE_ARRAY, INT32 and INT64 can be queried"
+        let Some(name) = usize::try_from(physical).ok().and_then(|number| TYPES.get(number)) else {
+            return Err(Error::bad_file("type of a column", "0 to 7", physical));
+        };
+        let refused = |problem: String| Error::refused(format!("its column '{column}' {problem}"));
+        let stored = match physical {
+            1 => Stored::Int32,
+            2 => Stored::Int64,
+            6 => Stored::Bytes,
+            7 => Stored::Fixed(usize::try_from(self.length).unwrap_or_default()),
+            _ => {
+                return Err(refused(format!(
+                    "is of type {name}; only BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY, INT32 and INT64 can \
+                     be queried"
                 )));
             }
-        })
+        };
+        let annotation = self.annotation();
+        let text = match (annotation, stored) {
+            (PLAIN, Stored::Int32 | Stored::Int64) => Some(Text::Integer),
+            (PLAIN, _) => Some(Text::Bytes),
+            (Annotation::Text(text), Stored::Int32) => {
+                matches!(text, Text::Integer | Text::Unsigned | Text::Date | Text::Time(3))
+                    .then_some(text)
+            }
+            (Annotation::Text(text), Stored::Int64) => {
+                let is_time = matches!(text, Text::Time(6..) | Text::Timestamp { .. });
+                (is_time || matches!(text, Text::Integer | Text::Unsigned)).then_some(text)
+            }
+            (Annotation::Text(Text::Uuid), Stored::Fixed(16)) => Some(Text::Uuid),
+            (Annotation::Decimal { scale, precision }, _) => {
+                let precision = u8::try_from(precision).ok();
+                let precision = precision.filter(|digits| (1..=MAX_PRECISION).contains(digits));
+                let scale = u8::try_from(scale).ok().filter(|scale| Some(*scale) <= precision);
+                let fits = match stored {
+                    Stored::Fixed(length) => (1..=MAX_DECIMAL_BYTES).contains(&length),
+                    _ => true,
+                };
+                let decimal = |(scale, precision)| Text::Decimal { scale, precision };
+                scale.zip(precision).filter(|_| fits).map(decimal)
+            }
+            _ => None,
+        };
+        let text = text.ok_or_else(|| {
+            let meaning = match annotation {
+                Annotation::Other(name) => name.to_owned(),
+                Annotation::Decimal { scale, precision } => {
+                    format!("DECIMAL({precision}, {scale})")
+                }
+                Annotation::Text(text) => format!("{text:?}").to_uppercase(),
+            };
+            refused(format!("is of type {meaning}, stored as {name}, and cannot be queried"))
+        })?;
+        Ok(ColumnType { text, stored })
     }
 }
+
+/// No annotation, or one of text.
+const PLAIN: Annotation = Annotation::Text(Text::Bytes);
 
 /// Names of the physical types.
 const TYPES: [&str; 8] =
     ["BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"];
 
-/// Returns true if a logical type is INTEGER, field 10 of the union, with field 2, signed, false.
-fn is_unsigned(reader: &mut Reader<'_>) -> Result<bool> {
-    let (mut unsigned, mut last) = (false, 0);
+/// Reads a logical type, a union.
+fn logical_type(reader: &mut Reader<'_>) -> Result<Option<Annotation>> {
+    let (mut found, mut last) = (None, 0);
     while let Some(field) = reader.field(&mut last)? {
-        if (field.id, field.kind) != (10, Kind::Struct) {
+        if field.kind != Kind::Struct {
             reader.skip(field.kind)?;
             continue;
         }
-        let mut last = 0;
-        while let Some(field) = reader.field(&mut last)? {
-            unsigned |= (field.id, field.kind) == (2, Kind::False);
-            reader.skip(field.kind)?;
-        }
+        let values = Values::read(reader)?;
+        let digits = values.unit.map(|unit| 3 * unit);
+        found = Some(match (field.id, digits) {
+            (5, _) => Annotation::Decimal { scale: values.first, precision: values.second },
+            (6, _) => Annotation::Text(Text::Date),
+            (7, Some(digits)) => Annotation::Text(Text::Time(digits)),
+            (8, Some(digits)) => {
+                Annotation::Text(Text::Timestamp { digits, instant: values.is_true })
+            }
+            (10, _) if values.is_false => Annotation::Text(Text::Unsigned),
+            (10, _) => Annotation::Text(Text::Integer),
+            // STRING, ENUM, JSON, BSON, VARIANT, GEOMETRY, GEOGRAPHY.
+            (1 | 4 | 12 | 13 | 16..=18, _) => PLAIN,
+            (11, _) => Annotation::Other("UNKNOWN"),
+            (14, _) => Annotation::Text(Text::Uuid),
+            (15, _) => Annotation::Other("FLOAT16"),
+            _ => Annotation::Other("(unknown)"),
+        });
     }
-    Ok(unsigned)
+    Ok(found)
+}
+
+/// The fields of a logical type: two numbers, a truth value, a unit of time.
+#[derive(Default)]
+struct Values {
+    first: i32,
+    second: i32,
+    is_true: bool,
+    is_false: bool,
+    /// 1 to 3: milliseconds, microseconds, nanoseconds.
+    unit: Option<u8>,
+}
+
+impl Values {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let (mut values, mut last) = (Self::default(), 0);
+        while let Some(field) = reader.field(&mut last)? {
+            match (field.id, field.kind) {
+                (1, Kind::I32) => values.first = reader.i32()?,
+                (2, Kind::I32) => values.second = reader.i32()?,
+                (1 | 2, Kind::True) => values.is_true = true,
+                (1 | 2, Kind::False) => values.is_false = true,
+                (2, Kind::Struct) => {
+                    let mut last = 0;
+                    while let Some(field) = reader.field(&mut last)? {
+                        let unit = u8::try_from(field.id).ok();
+                        values.unit = unit.filter(|unit| (1..=3).contains(unit));
+                        reader.skip(field.kind)?;
+                    }
+                }
+                (_, kind) => reader.skip(kind)?,
+            }
+        }
+        Ok(values)
+    }
 }
 
 /// Returns all row groups.

@@ -13,6 +13,7 @@
 //! Source: the document "Parquet file format" of Apache Parquet, parquet.thrift, and the files that
 //! pyarrow 26 and DuckDB 2.0 write.
 
+mod column_type;
 mod footer;
 mod keys;
 
@@ -158,7 +159,7 @@ impl<R: Read + Seek> ParquetFile<R> {
             let expected = format!("{most} at most");
             return Err(Error::bad_file("bytes of a Bloom filter", expected, bytes));
         }
-        self.any(hashes, &filter, bits_at)
+        self.any(&hashes, &filter, bits_at)
     }
 
     /// Returns whether the filter with its bits at `bits_at` may contain any of these hashes,

@@ -9,6 +9,7 @@ use petal_interop::{ForeignFilter, Format, ParquetAnswer, ParquetFile, ParquetKe
 struct Made {
     /// Type of the values, and fields of the schema after the name.
     physical: u8,
+    length_of_values: Option<u8>,
     annotation: Vec<u8>,
     /// Header of the filter, its offset if not the true one, and its length if stated.
     header: Vec<u8>,
@@ -37,6 +38,7 @@ impl Made {
     fn of(physical: u8, annotation: &[u8]) -> Self {
         Self {
             physical,
+            length_of_values: None,
             annotation: annotation.to_vec(),
             header: HEADER.to_vec(),
             offset: None,
@@ -49,7 +51,15 @@ impl Made {
     fn bytes(&self) -> Vec<u8> {
         let physical = self.physical * 2;
         let mut footer = b"\x15\x02\x19\x3c\x48\x04root\x15\x02\0\x48\x01a\x15\x02\0".to_vec();
-        footer.extend([0x15, physical, 0x38, 1, b'b']);
+        footer.extend([0x15, physical]);
+        match self.length_of_values {
+            Some(length) => {
+                footer.push(0x15);
+                footer.extend(zigzag(length.into()));
+                footer.extend([0x28, 1, b'b']);
+            }
+            None => footer.extend([0x38, 1, b'b']),
+        }
         footer.extend(&self.annotation);
         // The end of the schema; a row group, a column in it.
         footer.extend(b"\0\x16\x0e\x19\x1c\x19\x1c");
@@ -128,6 +138,49 @@ fn column_types_determine_valid_keys() {
         assert!(error.is_refused() && error.to_string().contains(name), "{error}");
     }
     assert!(Made::of(8, b"").query("1").unwrap_err().is_malformed());
+}
+
+#[test]
+fn logical_types_determine_valid_keys() {
+    // Converted types with scale and precision; logical types.
+    let (decimal, new_decimal): (&[u8], &[u8]) =
+        (b"\x25\x0a\x15\x04\x15\x12", b"\x6c\x5c\x15\x04\x15\x12\0\0");
+    let fixed = |length: u8, annotation: &[u8]| {
+        let mut made = Made::of(7, annotation);
+        made.length_of_values = Some(length);
+        made
+    };
+    for (made, good, bad) in [
+        (Made::of(1, decimal), "997", "9.971"),
+        (Made::of(2, new_decimal), "997.00", "1e3"),
+        (Made::of(6, decimal), "-0.01", "x"),
+        (fixed(5, new_decimal), "997.0", "99999999999"),
+        (Made::of(1, b"\x25\x0c"), "2026-11-23", "20780"),
+        (Made::of(1, b"\x6c\x6c\0\0"), "2026-11-23", "2026-11-31"),
+        (Made::of(1, b"\x25\x0e"), "15:04:05.25", "15:04"),
+        (Made::of(2, b"\x25\x14"), "2026-11-23T15:04:05.000001Z", "2026-11-23T15:04:05"),
+        // A timestamp without a zone, in nanoseconds.
+        (Made::of(2, b"\x6c\x8c\x12\x1c\x3c\0\0\0\0"), "2026-11-23T15:04:05", "2026-11-23"),
+        (fixed(16, b"\x6c\xec\0\0"), "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "sixteen bytes .."),
+        (fixed(4, b""), "four", "f"),
+    ] {
+        assert_eq!(made.query(good).unwrap(), ParquetAnswer::Maybe, "{good}");
+        assert!(made.query(bad).unwrap_err().is_key(), "{bad}");
+    }
+    for (made, name) in [
+        (fixed(12, b"\x25\x2a"), "INTERVAL, stored as FIXED_LEN_BYTE_ARRAY"),
+        (fixed(2, b"\x6c\xfc\0\0"), "FLOAT16"),
+        (Made::of(1, b"\x6c\xbc\0\0"), "UNKNOWN"),
+        (Made::of(2, b"\x25\x0c"), "DATE, stored as INT64"),
+        (Made::of(6, b"\x6c\x6c\0\0"), "DATE"),
+        (fixed(33, decimal), "DECIMAL(9, 2)"),
+        (Made::of(1, b"\x25\x0a"), "DECIMAL(0, 0)"),
+        (Made::of(1, b"\x25\x0a\x15\x14\x15\x12"), "DECIMAL(9, 10)"),
+        (Made::of(1, b"\x0c\x14\x2c\x02\0\0"), "(unknown)"),
+    ] {
+        let error = made.query("1").unwrap_err();
+        assert!(error.is_refused() && error.to_string().contains(name), "{name}: {error}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use petal::FilterType;
 
 use super::Error;
 use super::kind::{Advice, ErrorKind, Setting, is_disk_full};
+use crate::numbers::shown_size;
 
 impl Error {
     /// Returns the setting that is wrong, if one is.
@@ -58,10 +59,13 @@ impl Error {
             ErrorKind::UnreadableTable { .. } => {
                 vec![other("write the file again, or remove it from the inputs")]
             }
+            ErrorKind::UnsupportedTable { .. } => {
+                vec![other("convert the column to a type that other programs have")]
+            }
             ErrorKind::UnusableColumn { rows: true, .. } => vec![Enable(Setting::KeysOnly)],
             ErrorKind::UnusableColumn { .. } => vec![Change(Setting::Columns)],
             ErrorKind::TableMemory { needed_limit, .. } => {
-                vec![Advice::RaiseMemoryLimitTo(*needed_limit)]
+                vec![raise_limit_to(*needed_limit)]
             }
             ErrorKind::DifferentTables { .. } => {
                 vec![Enable(Setting::KeysOnly), other("run one job for each")]
@@ -76,14 +80,14 @@ impl Error {
             // Compressed inputs.
             ErrorKind::ZstdWindow { window, needed_limit, .. } => {
                 let raise = match needed_limit {
-                    Some(limit) => Some(Advice::RaiseMemoryLimitTo(*limit)),
+                    Some(limit) => Some(raise_limit_to(*limit)),
                     None => window.is_none().then_some(Raise(Setting::MemoryLimit)),
                 };
                 raise.into_iter().chain([other("decompress it first")]).collect()
             }
             ErrorKind::DecompressionMemory { needed_limit, .. } => {
                 let raise = match needed_limit {
-                    Some(limit) => Advice::RaiseMemoryLimitTo(*limit),
+                    Some(limit) => raise_limit_to(*limit),
                     None => Raise(Setting::MemoryLimit),
                 };
                 vec![raise, other("decompress it first")]
@@ -143,7 +147,7 @@ impl Error {
                 vec![Enable(Setting::Resume), other("remove the directory")]
             }
             ErrorKind::MemoryLimitBelowJob { minimum, .. } => {
-                vec![Advice::RaiseMemoryLimitTo(*minimum)]
+                vec![raise_limit_to(*minimum)]
             }
             ErrorKind::WriteOutput { source, .. } if is_disk_full(source) => {
                 vec![other("free some space"), Change(Setting::Output)]
@@ -179,4 +183,9 @@ impl Error {
             _ => Vec::new(),
         }
     }
+}
+
+/// Advice of a limit as it is printed, so that the limit that a person enters is enough.
+fn raise_limit_to(bytes: u64) -> Advice {
+    Advice::RaiseMemoryLimitTo(shown_size(bytes))
 }

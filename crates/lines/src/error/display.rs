@@ -43,7 +43,8 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::UnreadableTable { input, format, problem } => {
                 write!(f, "{input}: cannot read as {format}: {problem}")
             }
-            ErrorKind::UnusableColumn { input, problem, .. } => write!(f, "{input}: {problem}"),
+            ErrorKind::UnsupportedTable { input, problem }
+            | ErrorKind::UnusableColumn { input, problem, .. } => write!(f, "{input}: {problem}"),
             ErrorKind::TableMemory { input, part, needed, available, .. } => write!(
                 f,
                 "{input}: {part} takes {}, more than the {} of the memory limit for it",

@@ -65,6 +65,13 @@ pub enum ErrorKind {
         /// The reason, as the reader of the format words it.
         problem: String,
     },
+    /// A table has columns of types that cannot be read.
+    UnsupportedTable {
+        /// The input.
+        input: String,
+        /// The column and its type, as a clause.
+        problem: String,
+    },
     /// A column of a table cannot be a key, or a column of rows cannot be written.
     UnusableColumn {
         /// The input.

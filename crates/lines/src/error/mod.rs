@@ -388,6 +388,7 @@ impl Error {
                 | ErrorKind::NotLines { .. }
                 | ErrorKind::TableWithoutColumns { .. }
                 | ErrorKind::UnreadableTable { .. }
+                | ErrorKind::UnsupportedTable { .. }
                 | ErrorKind::UnusableColumn { .. }
                 | ErrorKind::TableMemory { .. }
                 | ErrorKind::DifferentTables { .. }

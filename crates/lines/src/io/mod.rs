@@ -50,6 +50,6 @@ pub(crate) use section_file::{
 };
 pub use source::Source;
 pub(crate) use spill::{Chain, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
-pub(crate) use tables::{RowFormat, RowLines, RowOutputs};
+pub(crate) use tables::{RowFormat, RowLines, RowOutputs, Shares, TableShares};
 pub use temp_dir::DiskUsage;
 pub(crate) use temp_dir::{FileUsage, Spool, TempDir};

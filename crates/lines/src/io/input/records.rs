@@ -11,7 +11,7 @@ use crate::io::header::Start;
 use crate::io::input_file::InputFile;
 use crate::io::open::InputKind;
 use crate::io::stream::Chained;
-use crate::io::tables::{Table, TableSource};
+use crate::io::tables::{Shares, Table, TableSource};
 use crate::keys::{Columns, Fields, HeaderProblem, KeySpec, RowKeys};
 use crate::progress::Progress;
 
@@ -65,6 +65,7 @@ impl Input {
         longest: u64,
         limit: u64,
         memory: u64,
+        shares: &Shares,
     ) -> Result<Self> {
         let Some(kind) = self.table_kind() else { return Ok(self) };
         let Fields::Columns(columns) = &self.keys.fields else { return Ok(self) };
@@ -85,6 +86,7 @@ impl Input {
             number,
             delimiter: self.checks.delimiter(),
             longest,
+            shares: Arc::clone(shares),
             limit,
         };
         let table = Arc::new(Table::open(source, columns, memory)?);

@@ -74,6 +74,36 @@ impl ArrowTable {
         self.paths.len()
     }
 
+    /// Returns an error with a memory limit that is enough for the whole table, if it is one of memory.
+    /// There are `keys` bytes for reading keys, and `rows` for reading and writing rows.
+    fn advised(&self, error: Error, keys: Option<u64>, rows: u64) -> Error {
+        let ErrorKind::TableMemory { input, part, needed, available, needed_limit } = error.kind()
+        else {
+            return error;
+        };
+        let source = &self.source;
+        let most = || {
+            let file = source.file()?;
+            let (mut dictionaries, mut batch) = (0u64, 0);
+            for part in &self.blocks.parts {
+                let needed = part.needed(source, &file)?;
+                match part.rows {
+                    None => dictionaries = dictionaries.saturating_add(needed),
+                    Some(_) => batch = needed.max(batch),
+                }
+            }
+            Ok(dictionaries.saturating_add(batch))
+        };
+        // Errors of reading come up again with the higher limit.
+        let needed_limit = source.guarded(most).map_or(*needed_limit, |most| {
+            let of_keys = keys.map_or(0, |given| source.limit_for(most, given, |has| has.keys));
+            of_keys.max(source.limit_for(most.saturating_mul(2), rows, |has| has.rows))
+        });
+        let (input, part) = (input.clone(), *part);
+        ErrorKind::TableMemory { input, part, needed: *needed, available: *available, needed_limit }
+            .into()
+    }
+
     /// Returns a difference of its columns from those of another file, as a predicate.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let (own, others) = (self.blocks.schema.fields(), other.blocks.schema.fields());
@@ -170,7 +200,10 @@ impl ArrowKeys {
     /// Returns the keys of the next rows; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<KeyBatch>> {
         let source = &self.table.source;
-        let Some(batch) = self.parts.batch(source, &self.table, 0)? else { return Ok(None) };
+        let batch = self.parts.batch(source, &self.table, 0).map_err(|error| {
+            self.table.advised(error, Some(self.parts.memory), source.shares().rows)
+        })?;
+        let Some(batch) = batch else { return Ok(None) };
         let keys = KeyBatch::new(&batch, &self.table.paths);
         keys.map(Some).map_err(|problem| source.unreadable(problem))
     }
@@ -270,7 +303,8 @@ impl<'a> ArrowRows<'a> {
                 &mut other.insert((number, reader)).1
             }
         };
-        let batch = reader.batch(source, arrow, part)?;
+        let batch = reader.batch(source, arrow, part);
+        let batch = batch.map_err(|error| arrow.advised(error, None, self.memory))?;
         let batch = batch.ok_or_else(|| source.unreadable("a batch is missing"))?;
         self.rows.resize(batch.num_rows());
         let chosen = BooleanArray::new(self.rows.finish(), None);

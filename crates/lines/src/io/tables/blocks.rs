@@ -15,7 +15,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::kind::TableKind;
 use super::source::TableSource;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::io::input_file::InputFile;
 
 /// A dictionary or a batch of rows.
@@ -77,8 +77,7 @@ impl Blocks {
         let bytes = read(source, file, at, size as u64, memory, "its footer")?;
         let footer = root_as_footer(&bytes).map_err(|error| source.unreadable(error))?;
         let schema = footer.schema().ok_or_else(|| source.unreadable("it has no schema"))?;
-        let schema = try_fb_to_schema(schema).map_err(|error| source.unreadable(error))?;
-        let mut found = Self::new(schema, footer.version());
+        let mut found = Self::new(read_schema(source, schema)?, footer.version());
         for block in footer.dictionaries().into_iter().flatten() {
             found.add(source, file, *block, memory)?;
         }
@@ -108,8 +107,7 @@ impl Blocks {
             let body = message.bodyLength();
             match (&mut found, message.header_as_schema()) {
                 (None, Some(schema)) => {
-                    let schema = try_fb_to_schema(schema).map_err(|e| source.unreadable(e))?;
-                    found = Some(Self::new(schema, message.version()));
+                    found = Some(Self::new(read_schema(source, schema)?, message.version()));
                 }
                 (Some(found), None) => {
                     let block = i32::try_from(length).ok().zip(i64::try_from(at).ok());
@@ -183,34 +181,75 @@ impl Part {
         let what = if self.rows.is_some() { "a batch of rows" } else { "a dictionary" };
         let (at, length, body) = place(source, &self.block)?;
         let bytes = read(source, file, at, length + body, memory, what)?;
+        let body = &bytes[length as usize..];
         let message = message(source, &bytes)?;
-        let batch = message.header_as_record_batch();
-        let batch = batch.or_else(|| message.header_as_dictionary_batch()?.data());
-        let compressed = batch.filter(|batch| batch.compression().is_some());
-        let (mut needed, body) = (0u64, &bytes[length as usize..]);
-        for buffer in compressed.and_then(|batch| batch.buffers()).into_iter().flatten() {
-            let (Ok(from), Ok(size)) =
-                (usize::try_from(buffer.offset()), usize::try_from(buffer.length()))
-            else {
-                return Err(source.unreadable("a buffer has a negative length"));
-            };
-            // An empty buffer has no length before it; -1: it is not compressed.
-            let Some(bytes) = body.get(from..from.saturating_add(size)).filter(|b| !b.is_empty())
-            else {
-                continue;
-            };
-            let plain = bytes.first_chunk().map_or(0, |length| i64::from_le_bytes(*length));
-            let plain = u64::try_from(plain).unwrap_or(0);
-            needed = match columns {
-                Columns::All => needed.saturating_add(plain),
-                Columns::Some => needed.max(plain),
-            };
-        }
+        let start = |from: u64| {
+            let from = usize::try_from(from).unwrap_or(usize::MAX);
+            Ok(body.get(from..).and_then(<[u8]>::first_chunk).copied())
+        };
+        let needed = decompressed(source, &message, columns, start)?;
         if needed > memory {
             return Err(source.too_large(what, needed, memory));
         }
         Ok(bytes)
     }
+
+    /// Returns the memory that the part needs, decompressed or not.
+    pub(super) fn needed(&self, source: &TableSource, file: &InputFile) -> Result<u64> {
+        let (at, length, body) = place(source, &self.block)?;
+        let bytes = read(source, file, at, length, u64::MAX, "a message")?;
+        let start = |from: u64| {
+            let mut start = [0; 8];
+            let is_within = from.checked_add(8).is_some_and(|end| end <= body);
+            is_within
+                .then(|| source.read_at(file, &mut start, at + length + from).map(|()| start))
+                .transpose()
+        };
+        let message = message(source, &bytes)?;
+        Ok((length + body).max(decompressed(source, &message, Columns::All, start)?))
+    }
+}
+
+/// Returns the decompressed length of the buffers of a message; 0 if they are not compressed. `start`
+/// returns the first bytes from a position of the body on.
+fn decompressed(
+    source: &TableSource,
+    message: &Message<'_>,
+    columns: Columns,
+    start: impl Fn(u64) -> Result<Option<[u8; 8]>>,
+) -> Result<u64> {
+    let batch = message.header_as_record_batch();
+    let batch = batch.or_else(|| message.header_as_dictionary_batch()?.data());
+    let compressed = batch.filter(|batch| batch.compression().is_some());
+    let mut needed = 0u64;
+    for buffer in compressed.and_then(|batch| batch.buffers()).into_iter().flatten() {
+        let (Ok(from), Ok(size)) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length()))
+        else {
+            return Err(source.unreadable("a buffer has a negative length"));
+        };
+        // An empty buffer has no length before it; -1: it is not compressed.
+        let length = if size >= 8 { start(from)? } else { None };
+        let plain = length.map_or(0, i64::from_le_bytes);
+        let plain = u64::try_from(plain).unwrap_or(0);
+        needed = match columns {
+            Columns::All => needed.saturating_add(plain),
+            Columns::Some => needed.max(plain),
+        };
+    }
+    Ok(needed)
+}
+
+/// Reads a schema. A type that the library does not have is an error of one column, if it is known.
+fn read_schema(source: &TableSource, schema: arrow_ipc::Schema<'_>) -> Result<Schema> {
+    try_fb_to_schema(schema).map_err(|error| {
+        let wide = schema.fields().into_iter().flatten().find_map(|field| {
+            let (name, bits) = (field.name()?, field.type_as_int()?.bitWidth());
+            let unknown = !matches!(bits, 8 | 16 | 32 | 64);
+            unknown.then(|| format!("column {name:?} has integers of {bits} bits"))
+        });
+        let problem = wide.unwrap_or_else(|| format!("its schema has an unknown type: {error}"));
+        ErrorKind::UnsupportedTable { input: source.name.clone(), problem }.into()
+    })
 }
 
 /// Returns the position of a block, the length of its message, and that of its body.

@@ -10,10 +10,12 @@
 //! | date | `2026-11-23` |
 //! | time | `15:04:05`, and as many digits of the second as are not zero at the end |
 //! | timestamp | `2026-11-23T15:04:05`, with digits of the second as a time, and `Z` if it is an instant |
+//! | duration | the number of its units, as Parquet stores it, which has no such type |
+//! | UUID | `f81d4fae-7dec-11d0-a765-00a0c91e6bf6` |
 //! | dictionary | the text of its value |
 //! | null | the byte ff, as in JSON |
 //!
-//! Other types cannot be keys. A member of a structure is named by its path, `page.url`; it is null if
+//! Other types cannot be keys. Extension types other than UUID have the text of what they are stored as. A member of a structure is named by its path, `page.url`; it is null if
 //! the structure is.
 
 use std::io::Write as _;
@@ -21,19 +23,24 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
-    Date32Type, Date64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
-    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 
 use crate::keys::{Column, append_with_length, rows};
 
 /// The key of `null`.
 const NULL: u8 = 0xff;
+
+/// The name of the extension type of UUIDs.
+const UUID: &str = "arrow.uuid";
 
 /// A column of a key in a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +49,8 @@ pub(super) struct KeyPath {
     pub(super) root: usize,
     /// The names of the members that lead to it.
     pub(super) members: Vec<String>,
+    /// True if its bytes are UUIDs.
+    pub(super) uuid: bool,
 }
 
 impl KeyPath {
@@ -60,7 +69,7 @@ impl KeyPath {
                     let columns = count_columns(schema.fields().len());
                     format!("has {columns}, expected a column {number}")
                 })?;
-                (Self { root: number - 1, members: vec![] }, field, number.to_string())
+                (Self::new(number - 1, vec![], field), field, number.to_string())
             }
             Column::Name(name) => {
                 let (path, field) = Self::named(schema, name)?;
@@ -83,12 +92,17 @@ impl KeyPath {
         Ok(path)
     }
 
+    fn new(root: usize, members: Vec<String>, field: &Field) -> Self {
+        let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
+        Self { root, members, uuid: extension.is_some_and(|name| name == UUID) }
+    }
+
     /// Returns the column with this name, or with this path.
     fn named<'a>(schema: &'a Schema, name: &str) -> Result<(Self, &'a Arc<Field>), String> {
         let mut found =
             schema.fields().iter().enumerate().filter(|(_, field)| field.name() == name);
         match (found.next(), found.next()) {
-            (Some((root, field)), None) => return Ok((Self { root, members: vec![] }, field)),
+            (Some((root, field)), None) => return Ok((Self::new(root, vec![], field), field)),
             (Some((one, _)), Some((two, _))) => {
                 return Err(format!(
                     "has two columns {name:?}, {} and {}; take one by its number",
@@ -101,7 +115,7 @@ impl KeyPath {
         let nested = schema.fields().iter().enumerate().find_map(|(root, field)| {
             let rest = name.strip_prefix(field.name().as_str())?.strip_prefix('.')?;
             let (members, field) = member(field, rest)?;
-            Some((Self { root, members }, field))
+            Some((Self::new(root, members, field), field))
         });
         nested.ok_or_else(|| {
             if schema.fields().is_empty() {
@@ -161,6 +175,9 @@ fn has_text(data_type: &DataType) -> bool {
                         | DataType::Time32(_)
                         | DataType::Time64(_)
                         | DataType::Timestamp(..)
+                        | DataType::Duration(_)
+                        | DataType::Decimal32(..)
+                        | DataType::Decimal64(..)
                         | DataType::Decimal128(..)
                         | DataType::Decimal256(..)
                 )
@@ -179,6 +196,7 @@ struct KeyColumn {
     values: ArrayRef,
     /// The structures that contain it.
     around: Vec<ArrayRef>,
+    uuid: bool,
 }
 
 impl KeyBatch {
@@ -194,7 +212,7 @@ impl KeyBatch {
                 let inner = inner.cloned().ok_or_else(missing)?;
                 around.push(std::mem::replace(&mut values, inner));
             }
-            Ok(KeyColumn { values, around })
+            Ok(KeyColumn { values, around, uuid: path.uuid })
         };
         let columns = paths.iter().map(column).collect::<Result<_, String>>()?;
         Ok(Self { columns, rows: batch.num_rows() })
@@ -227,7 +245,22 @@ impl KeyColumn {
             key.push(NULL);
             return Ok(());
         }
-        append_text(self.values.as_ref(), row, key)
+        let uuids = self.values.as_fixed_size_binary_opt().filter(|_| self.uuid);
+        let uuid = uuids.filter(|uuids| uuids.is_valid(row));
+        match uuid.and_then(|uuids| uuids.value(row).first_chunk()) {
+            Some(uuid) => append_uuid(*uuid, key),
+            None => append_text(self.values.as_ref(), row, key)?,
+        }
+        Ok(())
+    }
+}
+
+/// Appends the text of a UUID.
+fn append_uuid(uuid: [u8; 16], key: &mut Vec<u8>) {
+    let digits = format!("{:032x}", u128::from_be_bytes(uuid));
+    for (number, part) in [0..8, 8..12, 12..16, 16..20, 20..32].into_iter().enumerate() {
+        key.extend_from_slice(if number == 0 { b"" } else { b"-" });
+        key.extend_from_slice(digits[part].as_bytes());
     }
 }
 
@@ -240,6 +273,11 @@ fn append_text(values: &dyn Array, row: usize, key: &mut Vec<u8>) -> Result<(), 
     macro_rules! shown {
         ($type:ty) => {
             write!(key, "{}", values.as_primitive::<$type>().value(row))
+        };
+    }
+    macro_rules! decimal {
+        ($type:ty) => {
+            key.write_all(values.as_primitive::<$type>().value_as_string(row).as_bytes())
         };
     }
     macro_rules! number {
@@ -263,6 +301,10 @@ fn append_text(values: &dyn Array, row: usize, key: &mut Vec<u8>) -> Result<(), 
             let at = dictionary.normalized_keys_at(row)?;
             return append_text(dictionary.values().as_ref(), at, key);
         }
+        DataType::Null => {
+            key.push(NULL);
+            Ok(())
+        }
         DataType::Boolean => write!(key, "{}", values.as_boolean().value(row)),
         DataType::Int8 => shown!(Int8Type),
         DataType::Int16 => shown!(Int16Type),
@@ -277,18 +319,14 @@ fn append_text(values: &dyn Array, row: usize, key: &mut Vec<u8>) -> Result<(), 
         }
         DataType::Float32 => write!(key, "{:?}", values.as_primitive::<Float32Type>().value(row)),
         DataType::Float64 => write!(key, "{:?}", values.as_primitive::<Float64Type>().value(row)),
-        DataType::Decimal128(..) => {
-            key.extend_from_slice(
-                values.as_primitive::<Decimal128Type>().value_as_string(row).as_bytes(),
-            );
-            Ok(())
-        }
-        DataType::Decimal256(..) => {
-            key.extend_from_slice(
-                values.as_primitive::<Decimal256Type>().value_as_string(row).as_bytes(),
-            );
-            Ok(())
-        }
+        DataType::Decimal32(..) => decimal!(Decimal32Type),
+        DataType::Decimal64(..) => decimal!(Decimal64Type),
+        DataType::Decimal128(..) => decimal!(Decimal128Type),
+        DataType::Decimal256(..) => decimal!(Decimal256Type),
+        DataType::Duration(TimeUnit::Second) => shown!(DurationSecondType),
+        DataType::Duration(TimeUnit::Millisecond) => shown!(DurationMillisecondType),
+        DataType::Duration(TimeUnit::Microsecond) => shown!(DurationMicrosecondType),
+        DataType::Duration(TimeUnit::Nanosecond) => shown!(DurationNanosecondType),
         DataType::Date32 => write_date(key, number!(Date32Type)),
         DataType::Date64 => write_date(key, number!(Date64Type).div_euclid(86_400_000)),
         DataType::Time32(TimeUnit::Second) => write_time(key, number!(Time32SecondType), 0),

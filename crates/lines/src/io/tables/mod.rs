@@ -13,8 +13,9 @@
 //!   an error: there is no checksum of a table, because not all of its bytes are read.
 //! * Memory: reading keys takes the decoder's share of the limit, reading and writing rows a share of
 //!   their own. Lengths in the file are compared with them before memory is allocated. A part of a
-//!   file that cannot be divided (a Parquet page, an Arrow record batch) and is larger is an error.
-//! * The libraries may panic on damaged files. A panic becomes an error.
+//!   file that cannot be divided (a Parquet page or the values of a row, an Arrow record batch) and is
+//!   larger is an error, with a limit that is enough for the whole file.
+//! * The libraries may panic on damaged files. A panic becomes an error, and prints nothing.
 //!
 //! | module | contents |
 //! |---|---|
@@ -22,7 +23,8 @@
 //! | `source` | the file of a table |
 //! | `column` | the columns of a key in a schema, and the text of their values |
 //! | `stream` | the stream of frames |
-//! | `parquet`, `pages`, `page_header` | Parquet: keys and rows, and the memory of pages |
+//! | `parquet`, `parquet_rows`, `parquet_needs` | Parquet: keys, rows, and the limit that a file needs |
+//! | `pages`, `page_header`, `counted_pages` | the memory of Parquet's pages, and the records in them |
 //! | `arrow`, `blocks` | Arrow IPC: keys and rows, and the parts of a file |
 //! | `table` | a table of any format |
 //! | `row_output`, `row_writer`, `tracked` | outputs of rows or keys |
@@ -38,12 +40,18 @@ mod arrow;
 mod blocks;
 #[cfg(feature = "parquet")]
 mod column;
+#[cfg(feature = "parquet")]
+mod counted_pages;
 mod kind;
 mod page_header;
 #[cfg(feature = "parquet")]
 mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_needs;
+#[cfg(feature = "parquet")]
+mod parquet_rows;
 mod row_output;
 mod row_writer;
 mod source;
@@ -59,5 +67,6 @@ pub(super) use absent::Table;
 pub(super) use kind::TableKind;
 pub(crate) use row_output::{RowFormat, RowLines, RowOutputs};
 pub(super) use source::TableSource;
+pub(crate) use source::{Shares, TableShares};
 #[cfg(feature = "parquet")]
 pub(super) use table::Table;

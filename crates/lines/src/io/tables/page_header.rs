@@ -11,6 +11,7 @@ pub(super) struct PageHeader {
     pub(super) dictionary: bool,
     /// Decompressed length.
     pub(super) length: u64,
+    pub(super) compressed: u64,
     /// Number of values of a dictionary, if it can be read.
     pub(super) values: u64,
 }
@@ -20,7 +21,7 @@ pub(super) struct PageHeader {
 /// is the header of a dictionary, which begins with the number of its values.
 pub(super) fn page_header(mut bytes: &[u8]) -> Option<PageHeader> {
     const DICTIONARY: u64 = 2;
-    let [kind, length, _] = [(); 3].map(|()| next_i32(&mut bytes));
+    let [kind, length, compressed] = [(); 3].map(|()| next_i32(&mut bytes));
     let (dictionary, length, mut values) = (kind? == DICTIONARY, length?, 0);
     if dictionary {
         let delta = if next_i32(&mut bytes).is_some() { 0x3c } else { 0x4c };
@@ -29,7 +30,7 @@ pub(super) fn page_header(mut bytes: &[u8]) -> Option<PageHeader> {
             values = next_i32(&mut bytes).unwrap_or(0);
         }
     }
-    Some(PageHeader { dictionary, length, values })
+    Some(PageHeader { dictionary, length, compressed: compressed.unwrap_or(0), values })
 }
 
 /// Removes the next field if it has the next number and is an i32.
@@ -58,7 +59,10 @@ mod tests {
 
     #[test]
     fn sizes_are_read_from_page_headers() {
-        let header = |dictionary, length, values| Some(PageHeader { dictionary, length, values });
+        let header = |dictionary, length, values| {
+            let compressed = if dictionary { 1 } else { 3 };
+            Some(PageHeader { dictionary, length, compressed, values })
+        };
         // A data page of 300 bytes; a dictionary of 2^31 - 1, with 5 values, with and without a checksum.
         assert_eq!(page_header(&[0x15, 0, 0x15, 0xd8, 4, 0x15, 6]), header(false, 300, 0));
         let longest = [0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 2];

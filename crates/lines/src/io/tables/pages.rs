@@ -37,11 +37,19 @@ struct Pages {
     failure: Option<Error>,
 }
 
+/// A column chunk that is read.
+pub(super) struct Chunk {
+    pub(super) bytes: Range<u64>,
+    /// Memory of a value of the dictionary beside its bytes in the page.
+    pub(super) value: u64,
+}
+
 /// The pages of a column chunk in memory.
 struct ColumnPages {
-    bytes: Range<u64>,
-    /// The page whose header was read last.
-    header: Option<PageHeader>,
+    chunk: Chunk,
+    /// Positions from which the library read last, the latest first, and the page headers there. After it
+    /// has only looked at a header, it reads from the position behind the header, where none is.
+    headers: [(u64, Option<PageHeader>); 2],
     dictionary: u64,
     /// Bytes of the last page, and of all pages since the last batch.
     last: u64,
@@ -55,17 +63,32 @@ impl PageFile {
         Ok(Self(Arc::new(Inner { source: source.clone(), file, memory, pages })))
     }
 
-    /// Starts reading these column chunks, which are byte ranges of the file.
-    pub(super) fn begin(&self, chunks: impl Iterator<Item = Range<u64>>) {
-        let column = |bytes| ColumnPages { bytes, header: None, dictionary: 0, last: 0, data: 0 };
+    /// Starts reading these column chunks.
+    pub(super) fn begin(&self, chunks: impl Iterator<Item = Chunk>) {
+        let headers = [(u64::MAX, None); 2];
+        let column = |chunk| ColumnPages { chunk, headers, dictionary: 0, last: 0, data: 0 };
         let mut columns: Vec<_> = chunks.map(column).collect();
-        columns.sort_unstable_by_key(|column| column.bytes.start);
+        columns.sort_unstable_by_key(|column| column.chunk.bytes.start);
         self.pages().columns = columns;
     }
 
     /// The pages before the last of each column are no longer in memory.
     pub(super) fn next_batch(&self) {
         self.pages().columns.iter_mut().for_each(|column| column.data = column.last);
+    }
+
+    /// Returns the page header that was read last, and the memory of its page.
+    pub(super) fn last_header(&self) -> Option<(PageHeader, u64)> {
+        let pages = self.pages();
+        let columns = pages.columns.iter();
+        let column = columns.filter(|column| column.headers[0].0 != u64::MAX).next_back()?;
+        let header = column.headers[0].1?;
+        Some((header, column.memory(header)))
+    }
+
+    /// Returns the bytes of the pages in memory.
+    pub(super) fn held(&self) -> u64 {
+        self.pages().held()
     }
 
     /// Returns the error of a read, or of the library.
@@ -76,6 +99,21 @@ impl PageFile {
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
         self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An error of a part that does not fit the memory.
+    pub(super) fn too_large(
+        &self,
+        part: &'static str,
+        needed: u64,
+        available: u64,
+    ) -> ParquetError {
+        self.fail(self.0.source.too_large(part, needed, available))
+    }
+
+    /// An error of contents that the library does not check.
+    pub(super) fn damaged(&self, problem: &str) -> ParquetError {
+        self.fail(self.0.source.unreadable(problem))
     }
 
     /// Keeps an error for the caller, and returns one for the library.
@@ -99,13 +137,8 @@ impl PageFile {
         if is_page {
             self.read_at(begin, start)?;
             let header = page_header(begin);
-            // The library allocates memory for each value.
-            if header.is_some_and(|header| header.values > header.length) {
-                let problem = "a dictionary has fewer bytes than values";
-                return Err(self.fail(self.0.source.unreadable(problem)));
-            }
             if let Some(column) = self.pages().column(start) {
-                column.header = header;
+                column.headers = [(start, header), column.headers[0]];
             }
         }
         Ok(())
@@ -114,25 +147,38 @@ impl PageFile {
 
 impl Pages {
     fn column(&mut self, at: u64) -> Option<&mut ColumnPages> {
-        let after = self.columns.partition_point(|column| column.bytes.start <= at);
+        let after = self.columns.partition_point(|column| column.chunk.bytes.start <= at);
         let column = self.columns.get_mut(after.checked_sub(1)?)?;
-        column.bytes.contains(&at).then_some(column)
+        column.chunk.bytes.contains(&at).then_some(column)
     }
 
-    /// Adds a page of `compressed` bytes at a position, and returns the memory that pages then take.
-    fn add(&mut self, start: u64, compressed: u64) -> u64 {
-        if let Some(column) = self.column(start)
-            && let Some(header) = column.header.take()
-        {
-            if header.dictionary {
-                column.dictionary = header.length;
-            } else {
-                column.last = header.length;
-                column.data += header.length;
-            }
+    /// Adds a page whose bytes are at a position. `None` if it is a dictionary with more values than
+    /// bytes.
+    fn add(&mut self, start: u64) -> Option<()> {
+        let Some(column) = self.column(start) else { return Some(()) };
+        let [latest, before] = column.headers;
+        let header = if latest.0 == start { before.1 } else { latest.1 };
+        let Some(header) = header else { return Some(()) };
+        let memory = column.memory(header);
+        if header.dictionary {
+            column.dictionary = memory;
+        } else {
+            column.last = memory;
+            column.data += memory;
         }
-        let held = self.columns.iter().map(|column| column.dictionary + column.data);
-        held.sum::<u64>() + compressed
+        // The library allocates memory for each value.
+        (header.values <= header.length).then_some(())
+    }
+
+    fn held(&self) -> u64 {
+        self.columns.iter().map(|column| column.dictionary + column.data).sum()
+    }
+}
+
+impl ColumnPages {
+    /// Returns the memory of a page.
+    fn memory(&self, header: PageHeader) -> u64 {
+        header.length.saturating_add(header.values.saturating_mul(self.chunk.value))
     }
 }
 
@@ -151,10 +197,12 @@ impl ChunkReader for PageFile {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let Inner { source, memory, .. } = &*self.0;
-        let needed = self.pages().add(start, length as u64);
+        let memory = &self.0.memory;
+        let added = self.pages().add(start);
+        added.ok_or_else(|| self.damaged("a dictionary has fewer bytes than values"))?;
+        let needed = self.held() + length as u64;
         if needed > *memory {
-            return Err(self.fail(source.too_large("the data of its pages", needed, *memory)));
+            return Err(self.too_large("the data of its pages", needed, *memory));
         }
         let mut buffer = Vec::new();
         let reserved = buffer.try_reserve_exact(length);

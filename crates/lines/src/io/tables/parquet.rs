@@ -1,42 +1,33 @@
-//! Parquet: keys and rows.
+//! Parquet: files and their keys.
 //!
-//! Strings are read as views of pages, so that a dictionary is in memory once. The schema of the output
-//! is that of the input, with its key-value metadata; the codec of each column is that of the first
-//! row group. Statistics and pages are new; bloom filters and sort orders are not copied.
+//! Strings are read as views of pages, so that a dictionary is in memory once.
 
-use std::io::{self, Write};
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder, RowSelection,
+    ParquetRecordBatchReaderBuilder,
 };
-use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use parquet::basic::Type as PhysicalType;
-use parquet::file::metadata::PageIndexPolicy;
-use parquet::file::properties::WriterProperties;
+use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
 
 use super::column::{KeyBatch, KeyPath, count_columns};
-use super::pages::PageFile;
-use super::row_writer::RowWriter;
+use super::counted_pages::value_size;
+use super::pages::{Chunk, PageFile};
+use super::parquet_needs::{Given, advised};
 use super::source::TableSource;
-use super::tracked::{Tracked, WriteFailure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Columns;
-use crate::keys::rows::{MAX_ROWS, RowId};
+use crate::keys::rows::MAX_ROWS;
 
 /// Bytes of values that a batch has, as a share of the memory for pages.
-const BATCH_SHARE: u64 = 4;
+pub(super) const BATCH_SHARE: u64 = 4;
 
 /// Rows of a batch.
 const MIN_BATCH: u64 = 16;
 const MAX_BATCH: u64 = 8192;
-
-/// Ranges of rows of a row group that are read at a time.
-const MAX_RANGES: usize = 1 << 15;
 
 /// A Parquet file.
 pub(crate) struct ParquetTable {
@@ -47,8 +38,14 @@ pub(crate) struct ParquetTable {
     /// The leaf columns of the key.
     leaves: Vec<usize>,
     /// The number of the first row of each row group.
-    starts: Vec<u64>,
+    pub(super) starts: Vec<u64>,
     pub(super) rows: u64,
+}
+
+/// Returns a column chunk for a [`PageFile`].
+pub(super) fn chunk(column: &ColumnChunkMetaData) -> Chunk {
+    let (start, length) = column.byte_range();
+    Chunk { bytes: start..start.saturating_add(length), value: value_size(column.column_type()) }
 }
 
 impl ParquetTable {
@@ -83,47 +80,48 @@ impl ParquetTable {
         Ok(Self { source, metadata, paths, leaves, starts, rows })
     }
 
+    /// Returns true if a leaf column is a part of the key.
+    pub(super) fn is_key(&self, leaf: usize) -> bool {
+        self.leaves.contains(&leaf)
+    }
+
     pub(super) fn key_columns(&self) -> usize {
         self.paths.len()
     }
 
-    /// Starts reading leaf columns of a row group; `None`: all.
-    fn read_group(
+    pub(super) fn metadata(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
+    /// Starts reading the key columns of a row group.
+    fn read_keys(
         &self,
         file: &PageFile,
         group: usize,
-        leaves: Option<&[usize]>,
-        selection: Option<RowSelection>,
         memory: u64,
     ) -> Result<ParquetRecordBatchReader> {
-        let chunks = self.metadata.metadata().row_group(group);
-        let all = 0..chunks.columns().len();
-        let read: Vec<_> = leaves.map_or_else(|| all.collect(), <[usize]>::to_vec);
-        let bytes = read.iter().map(|&leaf| chunks.column(leaf).uncompressed_size());
-        let bytes = bytes.map(|bytes| u64::try_from(bytes).unwrap_or(0)).sum::<u64>();
-        let rows = u64::try_from(chunks.num_rows()).unwrap_or(0).max(1);
-        let batch = memory / BATCH_SHARE / (bytes / rows).max(1);
-        let batch = batch.clamp(MIN_BATCH, MAX_BATCH) as usize;
-        let ranges = read.iter().map(|&leaf| {
-            let (start, length) = chunks.column(leaf).byte_range();
-            start..start.saturating_add(length)
+        let group_metadata = self.metadata().row_group(group);
+        let rows = u64::try_from(group_metadata.num_rows()).unwrap_or(0).max(1);
+        let columns = || self.leaves.iter().map(|leaf| group_metadata.column(*leaf));
+        // An encoded value may take less than the decoded one.
+        let bytes = columns().map(|column| {
+            let encoded = u64::try_from(column.uncompressed_size()).unwrap_or(0) / rows;
+            let length = match column.column_type() {
+                PhysicalType::FIXED_LEN_BYTE_ARRAY => column.column_descr().type_length(),
+                _ => 0,
+            };
+            encoded.max(u64::try_from(length).unwrap_or(0))
         });
-        file.begin(ranges);
+        let batch = memory / BATCH_SHARE / bytes.sum::<u64>().max(1);
+        let batch = batch.clamp(MIN_BATCH, MAX_BATCH) as usize;
+        file.begin(columns().map(chunk));
         let descriptor = self.metadata.parquet_schema();
+        let leaves = ProjectionMask::leaves(descriptor, self.leaves.iter().copied());
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), self.metadata.clone())
                 .with_row_groups(vec![group])
-                .with_batch_size(batch);
-        let builder = match leaves {
-            Some(leaves) => {
-                builder.with_projection(ProjectionMask::leaves(descriptor, leaves.iter().copied()))
-            }
-            None => builder,
-        };
-        let builder = match selection {
-            Some(selection) => builder.with_row_selection(selection),
-            None => builder,
-        };
+                .with_batch_size(batch)
+                .with_projection(leaves);
         builder.build().map_err(|error| file.error(error))
     }
 
@@ -156,6 +154,12 @@ fn projected(
     roots.sort_unstable();
     roots.dedup();
     for path in &mut paths {
+        let is_own = |leaf: &&usize| {
+            let root = descriptor.get_column_root_idx(**leaf);
+            root == path.root && descriptor.column(**leaf).path().parts()[1..] == path.members
+        };
+        let leaf = leaves.iter().find(is_own).map(|leaf| descriptor.column(*leaf));
+        path.uuid = leaf.is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid));
         path.root = roots.partition_point(|root| *root < path.root);
     }
     (paths, leaves)
@@ -209,14 +213,15 @@ impl ParquetKeys {
                 let groups = parquet.metadata.metadata().row_groups();
                 let Some(next) = groups.get(*group) else { return Ok(None) };
                 *left = u64::try_from(next.num_rows()).unwrap_or(0);
-                let leaves = Some(&parquet.leaves[..]);
-                let open = || parquet.read_group(file, *group, leaves, None, *memory);
+                let open = || parquet.read_keys(file, *group, *memory);
                 *reader = Some(source.guarded(open)?);
                 *group += 1;
                 continue;
             };
             file.next_batch();
-            let batch = source.guarded(|| open.next().transpose().map_err(|e| file.error(e)))?;
+            let batch = source.guarded(|| open.next().transpose().map_err(|e| file.error(e)));
+            let given = Given { keys: Some(*memory), rows: source.shares().rows };
+            let batch = batch.map_err(|error| advised(parquet, error, given))?;
             let Some(batch) = batch else {
                 if *left > 0 {
                     return Err(source.unreadable("a row group has fewer rows than it names"));
@@ -231,143 +236,4 @@ impl ParquetKeys {
             return keys.map(Some).map_err(|problem| source.unreadable(problem));
         }
     }
-}
-
-/// Writes rows of Parquet files to a Parquet file.
-pub(super) struct ParquetRows<'a> {
-    tables: Vec<Arc<ParquetTable>>,
-    writer: Option<ArrowWriter<Tracked<'a>>>,
-    tracked: WriteFailure,
-    /// The file of the table that is being read, with its number.
-    file: Option<(u64, PageFile)>,
-    /// The row group of `ranges`.
-    group: (u64, usize),
-    /// Rows of the row group, ascending.
-    ranges: Vec<Range<usize>>,
-    memory: u64,
-}
-
-impl<'a> ParquetRows<'a> {
-    /// Creates a writer. Reading and writing take half of `memory` each.
-    pub(super) fn new(
-        tables: Vec<Arc<ParquetTable>>,
-        sink: &'a mut (dyn Write + Send),
-        memory: u64,
-    ) -> Result<Self> {
-        let parquet = &*tables[0];
-        let source = &parquet.source;
-        let descriptor = parquet.metadata.parquet_schema();
-        let int96 = descriptor.columns().iter();
-        let int96 = int96.filter(|column| column.physical_type() == PhysicalType::INT96);
-        if let Some(column) = int96.map(|column| column.path().string()).next() {
-            let problem =
-                format!("column {column:?} has the old type INT96, which cannot be written");
-            let input = source.name.clone();
-            return Err(ErrorKind::UnusableColumn { input, problem, rows: true }.into());
-        }
-        let (tracked, failure) = Tracked::new(sink);
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties(parquet, memory / 2))
-            .with_skip_arrow_metadata(true)
-            .with_parquet_schema(descriptor.clone());
-        let schema = SchemaRef::clone(parquet.metadata.schema());
-        let writer = || ArrowWriter::try_new_with_options(tracked, schema, options);
-        let failed = |error| match failure.take() {
-            Some(error) => Error::write(error),
-            None => source.unreadable(error),
-        };
-        let writer = source.guarded(|| writer().map_err(failed))?;
-        let (group, ranges) = ((u64::MAX, 0), Vec::new());
-        let writer = Some(writer);
-        Ok(Self { tables, writer, tracked: failure, file: None, group, ranges, memory })
-    }
-
-    /// Reads the rows of `ranges`, and writes them.
-    fn write(&mut self) -> io::Result<()> {
-        if self.ranges.is_empty() {
-            return Ok(());
-        }
-        let (number, group) = self.group;
-        let table = Arc::clone(&self.tables[number as usize]);
-        let written = table.source.guarded(|| self.write_group(&table, number, group));
-        self.ranges.clear();
-        written.map_err(|error| self.tracked.take().unwrap_or_else(|| io::Error::other(error)))
-    }
-
-    fn write_group(&mut self, parquet: &ParquetTable, number: u64, group: usize) -> Result<()> {
-        let memory = self.memory / 2;
-        let file = match &self.file {
-            Some((open, file)) if *open == number => file,
-            _ => &self.file.insert((number, PageFile::new(&parquet.source, memory)?)).1,
-        };
-        let rows = parquet.metadata.metadata().row_group(group).num_rows();
-        let rows = usize::try_from(rows).unwrap_or(0);
-        let selection = RowSelection::from_consecutive_ranges(self.ranges.iter().cloned(), rows);
-        let expected: usize = self.ranges.iter().map(Range::len).sum();
-        let mut reader = parquet.read_group(file, group, None, Some(selection), memory)?;
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        let mut found = 0;
-        loop {
-            file.next_batch();
-            let Some(batch) = reader.next().transpose().map_err(|error| file.error(error))? else {
-                break;
-            };
-            found += batch.num_rows();
-            writer.write(&batch).map_err(|error| file.error(error))?;
-            if writer.memory_size() as u64 > memory {
-                writer.flush().map_err(|error| file.error(error))?;
-            }
-        }
-        if found != expected {
-            return Err(parquet.source.unreadable("a row group has fewer rows than it names"));
-        }
-        Ok(())
-    }
-}
-
-impl RowWriter for ParquetRows<'_> {
-    fn add(&mut self, id: RowId) -> io::Result<()> {
-        let table = self.tables.get(id.table as usize);
-        let parquet = table.ok_or_else(|| io::Error::other("a row of an unknown table"))?;
-        let after = parquet.starts.partition_point(|start| *start <= id.row);
-        let Some(group) = after.checked_sub(1) else { return Ok(()) };
-        let row = (id.row - parquet.starts[group]) as usize;
-        if self.group != (id.table, group) || self.ranges.len() >= MAX_RANGES {
-            self.write()?;
-            self.group = (id.table, group);
-        }
-        match self.ranges.last_mut() {
-            Some(last) if last.end == row => last.end += 1,
-            _ => self.ranges.push(row..row + 1),
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        self.write()?;
-        let Some(writer) = self.writer.take() else { return Ok(()) };
-        let source = &self.tables[0].source;
-        let closed = source.guarded(|| writer.close().map_err(|error| source.unreadable(error)));
-        let failed = |error| self.tracked.take().unwrap_or_else(|| io::Error::other(error));
-        closed.map(drop).map_err(failed)
-    }
-}
-
-/// Returns the settings of the output of a file's rows.
-fn properties(table: &ParquetTable, memory: u64) -> WriterProperties {
-    let metadata = table.metadata.metadata();
-    let descriptor = table.metadata.parquet_schema();
-    let columns = descriptor.num_columns().max(1) as u64;
-    let page = (memory / 4 / columns).clamp(16 << 10, 1 << 20) as usize;
-    let mut builder = WriterProperties::builder()
-        .set_key_value_metadata(metadata.file_metadata().key_value_metadata().cloned())
-        .set_data_page_size_limit(page)
-        .set_dictionary_page_size_limit(page)
-        .set_max_row_group_bytes(Some((memory / 2).max(1) as usize));
-    if let Some(group) = metadata.row_groups().first() {
-        for (column, chunk) in descriptor.columns().iter().zip(group.columns()) {
-            builder = builder.set_column_compression(column.path().clone(), chunk.compression());
-        }
-    }
-    builder.build()
 }

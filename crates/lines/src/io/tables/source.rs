@@ -2,15 +2,37 @@
 
 #![cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tables are refused"))]
 
+use std::cell::Cell;
 use std::fs::File;
+use std::panic;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use super::kind::TableKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::byte_range::ByteRange;
 use crate::io::identity::FileIdentity;
 use crate::io::input_file::InputFile;
+
+/// Divides a memory limit.
+pub(crate) type Shares = Arc<dyn Fn(u64) -> TableShares + Send + Sync>;
+
+/// The shares of a memory limit for a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableShares {
+    /// For reading keys.
+    pub(crate) keys: u64,
+    /// For reading and writing rows.
+    pub(crate) rows: u64,
+}
+
+thread_local! {
+    /// True while the thread is in a reader whose panics are errors.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Adds a panic hook that prints nothing for guarded threads, and calls the hook before it for others.
+static GUARD: Once = Once::new();
 
 /// The file of a table, and what its readers must know about the job.
 #[derive(Clone)]
@@ -32,6 +54,8 @@ pub(crate) struct TableSource {
     pub(crate) longest: u64,
     /// The memory limit of the job.
     pub(crate) limit: u64,
+    /// Returns the shares of a memory limit.
+    pub(crate) shares: Shares,
 }
 
 impl TableSource {
@@ -72,16 +96,51 @@ impl TableSource {
 
     /// An error of a part that does not fit `available` bytes of the memory limit.
     pub(crate) fn too_large(&self, part: &'static str, needed: u64, available: u64) -> Error {
-        let times = needed.div_ceil(available.max(1));
-        // Rounded up to MiB.
-        let needed_limit = (self.limit.saturating_mul(times)).next_multiple_of(1 << 20);
-        let input = self.name.clone();
+        let of_keys = self.limit_for(needed, available, |shares| shares.keys);
+        let of_rows = self.limit_for(needed, available, |shares| shares.rows);
+        let (input, needed_limit) = (self.name.clone(), of_keys.max(of_rows));
         ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
     }
 
-    /// Calls a reader of the format. A panic of the library is an error of the table.
+    /// Returns the shares of the job's memory limit.
+    pub(super) fn shares(&self) -> TableShares {
+        (self.shares)(self.limit)
+    }
+
+    /// Returns the memory limit that has a share of `needed` bytes, in MiB. The job has `given` bytes
+    /// of that share now.
+    pub(super) fn limit_for(
+        &self,
+        needed: u64,
+        given: u64,
+        share: impl Fn(TableShares) -> u64,
+    ) -> u64 {
+        const MIB: u64 = 1 << 20;
+        let share = |limit| u128::from(share((self.shares)(limit)));
+        let given = u128::from(given.max(1));
+        let needed = u128::from(needed) * share(self.limit).max(given) / given + 1;
+        let (mut low, mut high) = (self.limit / MIB, u64::MAX / MIB / 4);
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            if share(middle * MIB) < needed { low = middle } else { high = middle }
+        }
+        high * MIB
+    }
+
+    /// Calls a reader of the format. A panic of the library is an error of the table, and prints
+    /// nothing.
     pub(crate) fn guarded<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+        GUARD.call_once(|| {
+            let hook = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                if !GUARDED.get() {
+                    hook(info);
+                }
+            }));
+        });
+        let outer = GUARDED.replace(true);
+        let caught = panic::catch_unwind(panic::AssertUnwindSafe(read));
+        GUARDED.set(outer);
         caught.unwrap_or_else(|_| Err(self.unreadable("its contents are damaged")))
     }
 }

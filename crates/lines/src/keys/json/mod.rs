@@ -15,7 +15,8 @@
 //! | `pointer` | JSON pointers |
 //! | `member` | the value at one step of a pointer |
 //!
-//! Cost: the whole record is parsed for each pointer, by serde_json, whose skipping of values does
+//! Cost: the whole record is parsed for each pointer, and what is left of it for each further part of
+//! the pointer, by serde_json, whose skipping of values does
 //! not recur: neither depth nor width of a record needs memory.
 
 mod member;
@@ -219,8 +220,8 @@ mod tests {
         let record = [b"{\"a\":", &deep[..], b",\"b\":\"x\"}"].concat();
         assert_eq!(key(&record, &["/b"]).unwrap(), b"x");
         assert_eq!(key(&record, &["/a"]).unwrap().len(), 1 + deep.len());
-        let pointer = "/0".repeat(300);
-        assert_eq!(key(&deep, &[&pointer]).unwrap().len(), 1 + deep.len() - 600);
+        let pointer = "/0".repeat(128);
+        assert_eq!(key(&deep, &[&pointer]).unwrap().len(), 1 + deep.len() - 256);
         assert!(key(&record[..1 << 20], &["/b"]).is_err());
     }
 }

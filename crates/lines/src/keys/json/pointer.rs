@@ -3,7 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A JSON pointer: where in a JSON text a value is.
+/// Steps of a pointer. A record is read once for each step, and few programs write or read JSON that
+/// is nested deeper.
+const MAX_STEPS: usize = 128;
+
+/// A JSON pointer: where in a JSON text a value is. It has at most 128 parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JsonPointer {
     /// The names of members and the numbers of elements from the outermost value on.
@@ -27,8 +31,12 @@ impl FromStr for JsonPointer {
         let Some(steps) = text.strip_prefix('/') else {
             return Err(format!("expected a JSON pointer, such as {}", suggestion(text)));
         };
+        let count = steps.split('/').count();
+        if count > MAX_STEPS {
+            return Err(format!("a JSON pointer has at most {MAX_STEPS} parts, found {count}"));
+        }
         let plain = |step: &str| {
-            if step.replace("~0", "").replace("~1", "").contains('~') {
+            if !step.split('~').skip(1).all(|rest| rest.starts_with(['0', '1'])) {
                 return Err("in a JSON pointer, ~ is written ~0, and / in a name ~1".to_owned());
             }
             Ok(step.replace("~1", "/").replace("~0", "~"))
@@ -87,6 +95,20 @@ mod tests {
             let error = text.parse::<JsonPointer>().unwrap_err();
             assert_eq!(error, format!("expected a JSON pointer, such as {pointer}"), "{text}");
         }
-        assert!("/a~".parse::<JsonPointer>().is_err() && "/~2".parse::<JsonPointer>().is_err());
+    }
+
+    #[test]
+    fn tilde_without_0_or_1_is_an_error() {
+        for text in ["/a~", "/~2", "/11~~010/", "/~~0", "/~/0", "/~~1"] {
+            let error = text.parse::<JsonPointer>().unwrap_err();
+            assert!(error.starts_with("in a JSON pointer, ~ is written ~0"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn pointer_of_many_parts_is_an_error() {
+        assert!("/a".repeat(128).parse::<JsonPointer>().is_ok());
+        let error = "/a".repeat(20_000).parse::<JsonPointer>().unwrap_err();
+        assert_eq!(error, "a JSON pointer has at most 128 parts, found 20000");
     }
 }
