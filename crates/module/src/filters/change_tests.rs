@@ -152,18 +152,18 @@ fn union_with_a_part_changes_nothing() {
         fill(&mut part, 10..20);
         fill(&mut other, 30..50);
         let name = left.as_dyn().unwrap().filter_type().name();
-        let unites = |left: &mut StoredFilter, right: &StoredFilter, expected: bool| {
+        let check = |left: &mut StoredFilter, right: &StoredFilter, expected: bool| {
             let before = bytes(left);
             assert_eq!(left.union(&[right], ANY), Ok(expected), "{name}");
             assert_eq!(bytes(left) != before, expected, "{name}");
         };
-        unites(&mut left, &new(), false);
+        check(&mut left, &new(), false);
         if name.starts_with("counting") {
             // The counts are summed, up to the maximum.
-            (1..8).for_each(|_| unites(&mut left, &part, true));
+            (1..8).for_each(|_| check(&mut left, &part, true));
         }
-        unites(&mut left, &part, false);
-        unites(&mut left, &other, true);
+        check(&mut left, &part, false);
+        check(&mut left, &other, true);
         assert!(left.contains_all_of(30..50), "{name}");
     }
 }

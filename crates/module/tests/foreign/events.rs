@@ -76,7 +76,9 @@ fn every_change_is_published_and_replicated() {
 }
 
 /// Commands that fill filters, then commands that change nothing, with their replies.
-const UNCHANGED: &[(&[&str], &[(&str, &str)])] = &[
+type Unchanged = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+
+const UNCHANGED: &[Unchanged] = &[
     (
         &["PETAL.RESERVE c 0.01 100 TYPE counting", "BF.MADD c o o o o o o o o o"],
         &[
