@@ -43,8 +43,11 @@ thread_local! {
 /// Closes the gate before a fork.
 #[pyfunction]
 fn close_gate(py: Python<'_>) {
-    let closed = GATE.write_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-    CLOSED.set(Some(closed));
+    // Once, also if the module was loaded under two names.
+    if CLOSED.with_borrow(Option::is_none) {
+        let closed = GATE.write_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        CLOSED.set(Some(closed));
+    }
 }
 
 /// Opens the gate after a fork, in the parent and in the child.

@@ -241,8 +241,17 @@ def test_registered_filter_is_an_sql_function(spark, tmp_path):
         spark.createDataFrame([("a",), ("b",), (None,)], "k string").createOrReplaceTempView("t")
         found = spark.sql(f"SELECT k FROM t WHERE {name}(k)").collect()
         assert [row["k"] for row in found] == ["a"]
+        # NULL for NULL, as functions of SQL do.
+        found = spark.sql(f"SELECT k, {name}(k) FROM t WHERE {name}(k) IS NOT TRUE ORDER BY k").collect()
+        assert [tuple(row) for row in found] == [(None, None), ("b", False)]
+        # Another one replaces it.
+        petal.spark.register(spark, name, petal.BloomFilter(10))
+        assert spark.sql(f"SELECT k FROM t WHERE {name}(k)").count() == 0
     with pytest.raises(ValueError, match="expected the name of an SQL function"):
         petal.spark.register(spark, "a b", filter)
+    for name in "isnotnull", "IsNotNull", "if", "upper":
+        with pytest.raises(ValueError, match=f"Spark has a function '{name}', which SQL would call; choose another"):
+            petal.spark.register(spark, name, filter)
 
 
 def test_plans_name_the_steps_of_filters(spark, capsys):
