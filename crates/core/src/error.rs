@@ -47,7 +47,10 @@ pub enum ErrorKind {
         hash_bits: u32,
     },
     /// A builder was given no size.
-    NoSize,
+    NoSize {
+        /// What determines the size of this type of filter.
+        needed: &'static str,
+    },
     /// The system refused to allocate memory.
     Alloc {
         /// Size of the allocation.
@@ -163,8 +166,9 @@ impl Error {
         Self::new(ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits: 128 })
     }
 
-    pub(crate) fn unsized_filter() -> Self {
-        Self::new(ErrorKind::NoSize)
+    /// A builder without a size; `needed` is what determines it.
+    pub(crate) fn unsized_filter(needed: &'static str) -> Self {
+        Self::new(ErrorKind::NoSize { needed })
     }
 
     pub(crate) fn alloc(bytes: u64) -> Self {
@@ -243,7 +247,7 @@ impl Error {
     pub fn is_invalid(&self) -> bool {
         matches!(
             &*self.0,
-            ErrorKind::Invalid { .. } | ErrorKind::NoMemory { .. } | ErrorKind::NoSize
+            ErrorKind::Invalid { .. } | ErrorKind::NoMemory { .. } | ErrorKind::NoSize { .. }
         )
     }
 
@@ -333,11 +337,9 @@ impl fmt::Display for Error {
                 )?;
                 if *hash_bits < 128 { f.write_str(", or use 128-bit hashes") } else { Ok(()) }
             }
-            ErrorKind::NoSize => write!(
-                f,
-                "the size of the filter is missing; give capacity and false-positive rate, \
-                 capacity and memory, or bits and probes"
-            ),
+            ErrorKind::NoSize { needed } => {
+                write!(f, "the size of the filter is missing; give {needed}")
+            }
             ErrorKind::Alloc { bytes } => write!(
                 f,
                 "the system refused {bytes} bytes of memory; make the filter smaller or free some"
@@ -345,7 +347,7 @@ impl fmt::Display for Error {
             ErrorKind::Incompatible { property, ours, theirs } => write!(
                 f,
                 "the filters differ in their {property} ({ours} and {theirs}) and cannot be \
-                 combined; build both with the same size, probes, hash and seed"
+                 combined; build both with the same parameters, hash and seed"
             ),
             ErrorKind::NotPetal { found } => write!(
                 f,

@@ -56,7 +56,8 @@
 //! Insert an integer as a key, `insert(&number)`, even if it is a hash that you computed: petal
 //! hashes it, and the false-positive rate holds for any pattern of numbers. The methods named
 //! `..._mixed_hash` take hashes whose every bit is random, and cannot check that: with plain
-//! integers instead, a filter reports nearly everything as present.
+//! integers instead, a filter reports nearly everything as present. So it does with hashes that have bits
+//! in common: to divide keys among filters, use [`HashSpec::shard`], not bits of the hash.
 //!
 //! # Guarantees
 //!

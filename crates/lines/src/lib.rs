@@ -63,6 +63,7 @@ mod scan;
 mod seen;
 mod setops;
 mod settings;
+mod workers;
 
 pub use counts::{CountJob, CountOrder, CountReport};
 pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};

@@ -148,24 +148,26 @@ impl Job<'_> {
     ) -> Results<'o> {
         let (next, fatal) = (AtomicUsize::new(0), AtomicBool::new(false));
         let results = Mutex::new(results);
-        std::thread::scope(|scope| {
-            for _ in 0..jobs.min(files.len()) {
-                scope.spawn(|| {
-                    while !fatal.load(Ordering::Relaxed) {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(path) = files.get(at) else { break };
-                        let answer = self.query(path);
-                        progress.advance(1);
-                        let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                        if results.fatal.is_none()
-                            && let Err(failure) = results.add(at, answer)
-                        {
-                            results.fatal = Some(failure);
-                            fatal.store(true, Ordering::Relaxed);
-                        }
-                    }
-                });
+        let work = || {
+            while !fatal.load(Ordering::Relaxed) {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(path) = files.get(at) else { break };
+                let answer = self.query(path);
+                progress.advance(1);
+                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                if results.fatal.is_none()
+                    && let Err(failure) = results.add(at, answer)
+                {
+                    results.fatal = Some(failure);
+                    fatal.store(true, Ordering::Relaxed);
+                }
             }
+        };
+        std::thread::scope(|scope| {
+            // If the system gives no more threads, these do the rest.
+            let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).is_ok();
+            let _ = (1..jobs.min(files.len())).all(start);
+            work();
         });
         results.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

@@ -180,7 +180,8 @@ fn compare_of_sizes_with_small_common_divisor_is_unknown() {
     assert!(no.ends_with("--factor: 2 does not divide its 395 blocks; use 5"), "{no}");
     // A full filter is reported.
     dir.run("build -q -n 10 -o full a").ok();
-    dir.run("build -q -n 10 -o one -").ok();
+    dir.write("line", "x\n");
+    dir.run("build -q -n 10 -o one line").ok();
     let text = dir.run("compare full one").text();
     assert!(text.starts_with("left        full: full; bloom"), "{text}");
     assert!(text.contains("jaccard     unknown: a filter is full"), "{text}");

@@ -210,7 +210,7 @@ impl<L: Layout> Builder<L> {
                 let layout = layout.map_err(|error| error.in_parts(bytes, times))?;
                 (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
             }
-            _ => return Err(Error::unsized_filter()),
+            _ => return Err(unsized_filter()),
         };
         if let Some(most) = self.memory.map(ByteSize::as_u64)
             && layout.lines().saturating_mul(64 * times) > most
@@ -272,11 +272,16 @@ impl<L: Layout> Builder<L> {
     }
 }
 
+fn unsized_filter() -> Error {
+    let needed = "capacity and false-positive rate, capacity and memory, or bits and probes";
+    Error::unsized_filter(needed)
+}
+
 /// Returns the layout of these bits with the lowest rate at `keys` keys.
 fn best_for_capacity<L: Layout>(bits: u64, keys: u64) -> Result<L> {
     let ideal = math::optimal_probes(bits as f64 / keys.max(1) as f64);
     let by_fpr = |a: &L, b: &L| a.fpr(keys).total_cmp(&b.fpr(keys));
-    layouts_near(bits, ideal)?.into_iter().min_by(by_fpr).ok_or_else(Error::unsized_filter)
+    layouts_near(bits, ideal)?.into_iter().min_by(by_fpr).ok_or_else(unsized_filter)
 }
 
 /// Returns the layout of these bits with the largest capacity at a rate.
@@ -287,7 +292,7 @@ fn best_for_fpr<L: Layout>(bits: u64, rate: f64) -> Result<L> {
     let ideal = (-rate.log2()).round().max(1.0) as u32;
     // Fewer probes are better at an equal capacity, and `max_by_key` returns the last maximum.
     let layouts = layouts_near(bits, ideal)?.into_iter().rev();
-    layouts.max_by_key(|layout: &L| layout.capacity_at_fpr(rate)).ok_or_else(Error::unsized_filter)
+    layouts.max_by_key(|layout: &L| layout.capacity_at_fpr(rate)).ok_or_else(unsized_filter)
 }
 
 /// Returns the layouts of these bits whose probes are near the ideal number; not empty.

@@ -122,6 +122,11 @@ impl<T: Hash> Extend<T> for TypedBloomFilter<T> {
 
 impl<T: ?Sized> fmt::Debug for TypedBloomFilter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TypedBloomFilter").field("filter", &self.filter).finish_non_exhaustive()
+        // The hash of the filter is not used, and the secret is not shown.
+        f.debug_struct("TypedBloomFilter")
+            .field("layout", &self.filter.layout())
+            .field("inserted", &self.filter.inserted())
+            .field("hash", &"siphash-1-3")
+            .finish_non_exhaustive()
     }
 }

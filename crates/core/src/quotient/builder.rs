@@ -5,6 +5,9 @@ use super::{FilterInfo, QuotientFilter};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
+/// What determines the size.
+const NEEDED: &str = "capacity and false-positive rate, or slots and bits of a remainder";
+
 /// Builds a [`QuotientFilter`].
 ///
 /// Its size follows from capacity and rate, or from slots and bits of a remainder, which determine
@@ -106,7 +109,7 @@ impl QuotientBuilder {
                 let keys = self.max_capacity.or(self.keys);
                 (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
             }
-            _ => return Err(Error::unsized_filter()),
+            _ => return Err(Error::unsized_filter(NEEDED)),
         })
     }
 }

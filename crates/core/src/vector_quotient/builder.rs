@@ -5,6 +5,9 @@ use super::{FilterInfo, VectorQuotientFilter};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 
+/// What determines the size.
+const NEEDED: &str = "capacity and false-positive rate, or blocks and bits of a tag";
+
 /// Builds a [`VectorQuotientFilter`].
 ///
 /// Its size follows from capacity and rate, or from blocks and bits of a tag, which determine the
@@ -96,7 +99,7 @@ impl VectorQuotientBuilder {
                 let layout = VectorQuotientLayout::new(blocks, bits)?;
                 (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
             }
-            _ => return Err(Error::unsized_filter()),
+            _ => return Err(Error::unsized_filter(NEEDED)),
         })
     }
 }

@@ -10,6 +10,9 @@ use crate::math;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 
+/// What determines the size.
+const NEEDED: &str = "capacity and false-positive rate, or capacity and memory";
+
 /// Builds a [`WideBloomFilter`].
 ///
 /// Its size follows from capacity and rate, or from capacity and memory; with all three, the memory
@@ -97,7 +100,7 @@ impl WideBuilder {
                     |keys| math::wide_fpr(keys, layout.blocks(), layout.lanes(), layout.probes());
                 (layout, FilterInfo::of_size(Some(keys), rate)?)
             }
-            _ => return Err(Error::unsized_filter()),
+            _ => return Err(Error::unsized_filter(NEEDED)),
         };
         let needed = 2 * layout.size_bytes();
         if self.memory.is_some_and(|most| needed > most.as_u64()) {

@@ -9,6 +9,9 @@ use crate::hash::HashSpec;
 /// per query (docs/design/filters/windowed.md).
 const GENERATIONS: u32 = 4;
 
+/// What determines the size.
+const NEEDED: &str = "capacity and false-positive rate";
+
 /// Builds a [`WindowedBloomFilter`]. Capacity and rate are required.
 ///
 /// ```
@@ -92,7 +95,7 @@ impl WindowedBuilder {
     /// Returns the parameters of the filter, without building it.
     pub(crate) fn plan(&self) -> Result<WindowPlan> {
         let (Some(keys), Some(rate)) = (self.keys, self.rate) else {
-            return Err(Error::unsized_filter());
+            return Err(Error::unsized_filter(NEEDED));
         };
         WindowPlan::new(keys, rate, self.ticks, self.generations)
     }

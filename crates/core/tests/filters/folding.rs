@@ -280,11 +280,14 @@ fn overlap_of_different_sizes_and_of_the_same_filter() {
     assert_eq!(large.jaccard(&large).unwrap(), itself.jaccard);
     // Without a clear bit the error is infinite.
     let mut full = BloomFilter::with_bits(512, 8).unwrap();
-    let part = BloomFilter::with_bits(512, 8).unwrap();
+    let mut part = BloomFilter::with_bits(512, 8).unwrap();
     fill(&mut full, random(4, 20_000));
     let overlap = full.compare(&part).unwrap();
+    let none = Estimate { value: 0.0, error: 0.0 };
+    assert_eq!((overlap.right, overlap.intersection, overlap.jaccard), (none, none, none));
+    fill(&mut part, random(5, 10));
+    let overlap = full.compare(&part).unwrap();
     assert!(overlap.left.error.is_infinite() && overlap.jaccard.error.is_infinite());
-    assert_eq!(overlap.right, Estimate { value: 0.0, error: 0.0 });
 }
 
 // ---- Estimates ---------------------------------------------------------------

@@ -24,7 +24,6 @@ mod transfer;
 mod vector_quotient;
 mod wide;
 mod windowed;
-mod zz_measure;
 
 #[path = "../models/layers_kit.rs"]
 mod kit;

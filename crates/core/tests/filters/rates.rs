@@ -28,12 +28,14 @@
 //! **The bound of 4** is Student's, for the shares of the seeds.
 
 use std::fmt::Debug;
+use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use petal::{
-    BatchResults, BlockedLayout, BloomFilter, ClassicBloomFilter, ClassicLayout, Filter, HashSpec,
-    Layout, Membership as _, Persist as _,
+    AnyFilter, BatchResults, BlockedLayout, BloomFilter, ClassicBloomFilter, ClassicLayout, Filter,
+    HashSpec, Layout, Membership as _, Persist as _, QuotientFilter, StaticFilter,
+    VectorQuotientFilter,
 };
 use petal_testkit::bounds::{binomial_range, normal_quantile};
 use petal_testkit::keys::Keys;
@@ -414,4 +416,47 @@ fn wrong_prediction_is_detected() {
         assert_eq!((low..=high).contains(&measured), right, "{rate} {measured} {low} {high}");
     }
     assert!((student_quantile(0.9995, 31.0) - 3.6335).abs() < 0.002); // tables: 3.633
+}
+
+/// Keys that are divided among filters by `HashSpec::shard` have the rate of others, in every type of
+/// filter that places keys by bits of their hash.
+#[test]
+fn rate_holds_in_each_of_many_shards() {
+    let (shards, keys, rate) = (NonZeroU64::new(64).unwrap(), 4000u64, 0.01);
+    let in_first = |hash: &u64| HashSpec::shard(*hash, shards) == 0;
+    let mut rng = Rng::new(41);
+    let mut random = || Some(rng.next_u64());
+    let mut drawn = std::iter::from_fn(&mut random).filter(in_first);
+    let members: Vec<u64> = drawn.by_ref().take(keys as usize).collect();
+    let others: Vec<u64> = drawn.take(20_000).collect();
+    let filters: Vec<AnyFilter> = vec![
+        BloomFilter::with_fpr(keys, rate).unwrap().into(),
+        ClassicBloomFilter::with_fpr(keys, rate).unwrap().into(),
+        QuotientFilter::with_fpr(keys, rate).unwrap().into(),
+        VectorQuotientFilter::with_fpr(keys, rate).unwrap().into(),
+        StaticFilter::from_mixed_hashes(members.clone(), rate).unwrap().into(),
+        StaticFilter::builder()
+            .fpr(rate)
+            .fuse(true)
+            .from_mixed_hashes(members.clone())
+            .unwrap()
+            .into(),
+    ];
+    for mut filter in filters {
+        let mut found = BatchResults::new();
+        if let Ok(dynamic) = filter.as_dyn_mut() {
+            dynamic.insert_mixed_hashes(&members, &mut found).unwrap();
+        }
+        filter.as_dyn().contains_mixed_hashes(&others, &mut found);
+        let (_, most) = binomial_range(others.len() as u64, rate, 0.9999);
+        let kind = filter.as_dyn().filter_type();
+        assert!(found.count_ones() <= most, "{kind}: {} of {most}", found.count_ones());
+    }
+    // All shards have their share.
+    let mut sizes = [0; 64];
+    let mut rng = Rng::new(42);
+    (0..64_000).for_each(|_| sizes[HashSpec::shard(rng.next_u64(), shards) as usize] += 1);
+    let (least, most) = binomial_range(64_000, 1.0 / 64.0, 0.9999);
+    assert!(sizes.iter().all(|size| (least..=most).contains(size)), "{sizes:?}");
+    assert_eq!(HashSpec::shard(1 << 40, NonZeroU64::MIN), 0);
 }

@@ -2,8 +2,8 @@
 
 use petal::{
     BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Membership, QuotientFilter, ScalableBloomFilter, Sizing, VectorQuotientFilter, WideBloomFilter,
-    WindowedBloomFilter, math,
+    Membership, QuotientFilter, ScalableBloomFilter, Sizing, StaticFilter, VectorQuotientFilter,
+    WideBloomFilter, WindowedBloomFilter, math,
 };
 
 fn same(sizing: Sizing, filter: &dyn Membership) {
@@ -238,5 +238,21 @@ fn math_functions_accept_nan() {
     assert!(math::overlap([nan; 3], |_| 1.0).intersection.error.is_infinite());
     for probes in [65, 255, u32::MAX] {
         assert!((0.0..=1.0).contains(&math::classic_fpr(3, 64, probes)));
+    }
+}
+
+/// The message for a missing size names what this type of filter takes.
+#[test]
+fn missing_size_names_the_parameters_of_the_type() {
+    let errors = [
+        (BloomFilter::builder().build().unwrap_err(), "or bits and probes"),
+        (WideBloomFilter::builder().build().unwrap_err(), "or capacity and memory"),
+        (QuotientFilter::builder().build().unwrap_err(), "or slots and bits of a remainder"),
+        (VectorQuotientFilter::builder().build().unwrap_err(), "or blocks and bits of a tag"),
+        (WindowedBloomFilter::builder().build().unwrap_err(), "capacity and false-positive rate"),
+        (StaticFilter::builder().build(&[1]).unwrap_err(), "missing; give a false-positive rate"),
+    ];
+    for (error, end) in errors {
+        assert!(error.is_invalid() && error.to_string().ends_with(end), "{error}");
     }
 }

@@ -167,16 +167,18 @@ fn measured_rate_equals_prediction_and_target() {
     }
 }
 
-/// At most 1.05 times the minimum number of bits, including all data of the file.
+/// At most 1.06 times the minimum number of bits, including all data of the file.
 #[test]
-fn space_is_within_5_percent_of_the_minimum() {
-    let set = hashes(6, 1_000_000);
-    for rate in [0.1, 0.09, 0.01, 1e-3, 1e-6] {
-        let builder = StaticFilter::builder().fpr(rate).threads(threads(2));
-        let filter = builder.from_mixed_hashes(set.clone()).unwrap();
-        let bits = filter.size_bytes() as f64 * 8.0 / set.len() as f64;
-        assert!(bits <= 1.05 * -rate.log2(), "{rate}: {bits}");
-        assert!(filter.fill_ratio() > 0.98);
+fn space_is_within_6_percent_of_the_minimum() {
+    for (keys, most) in [(100_000, 1.06), (150_000, 1.06), (1_000_000, 1.05)] {
+        let set = hashes(6, keys);
+        for rate in [0.1, 0.09, 0.07, 0.05, 0.01, 1e-3, 1e-6] {
+            let builder = StaticFilter::builder().fpr(rate).threads(threads(2));
+            let filter = builder.from_mixed_hashes(set.clone()).unwrap();
+            let bits = filter.size_bytes() as f64 * 8.0 / set.len() as f64;
+            assert!(bits <= most * -rate.log2(), "{keys} {rate}: {}", bits / -rate.log2());
+            assert!(filter.fill_ratio() > 0.98);
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::models::static_filter::{Aligned, file_of, static_fuse::Naive};
+use crate::models::static_filter::static_fuse::{self, Naive};
+use crate::models::static_filter::{Aligned, file_of};
 use crate::naive::update_checksums;
 
 fn hashes(seed: u64, len: usize) -> Vec<u64> {
@@ -42,11 +43,29 @@ fn every_small_set_is_built() {
     }
 }
 
+/// A writer by the document writes the same file, with the dimensions of few keys and of many.
+#[test]
+fn document_describes_every_dimension() {
+    let numbers = (1..260).chain([270, 399, 400, 574, 575, 899, 900, 1824, 1825, 5793, 18_390]);
+    for keys in numbers {
+        for rate in [0.7, 0.25, 0.01, 1.0 / 256.0, 1e-4] {
+            let set = hashes(keys * 7, keys as usize);
+            let file = file_of(&fuse(rate).from_mixed_hashes(set.clone()).unwrap(), "");
+            let written = static_fuse::write(&set, rate);
+            let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+            let parameters = [96, 104, 112, 120, 128, 136].map(word);
+            assert_eq!(parameters, written.parameters, "{keys} {rate}");
+            let data: Vec<u64> = (4096..file.len()).step_by(8).map(word).collect();
+            assert!(data == written.words, "{keys} {rate}");
+        }
+    }
+}
+
 /// Hashes that differ in their highest bits only once they are mixed with the first seed: all their slots
 /// are equal, with any multiplier.
 #[test]
 fn any_distinct_hashes_are_built() {
-    let set = vec![0x1aa3_ecd4_ed2b_0df9, 0x33e9_88fb_18c2_cd6e];
+    let set = [0x1aa3_ecd4_ed2b_0df9, 0x33e9_88fb_18c2_cd6e];
     for more in [0, 1, 10, 200, 3000] {
         let set = [&set[..], &hashes(more as u64, more)].concat();
         let filter = fuse(0.01).from_mixed_hashes(set.clone()).unwrap();
@@ -387,16 +406,16 @@ fn measured_rate_equals_prediction_and_target() {
     }
 }
 
-/// Bits per key over the minimum, including all data of the file.
+/// Bits per key over the minimum, including all data of the file. The size of most filters is the planned
+/// one, and of none is it more.
 #[test]
-fn space_is_within_13_percent_of_the_minimum() {
-    for (keys, most) in
-        [(1000, 1.5), (10_000, 1.3), (100_000, 1.16), (400_000, 1.13), (1_000_000, 1.13)]
-    {
-        let set = hashes(6, keys);
-        for rate in [0.1, 0.09, 0.01, 1.0 / 256.0, 1e-3, 1e-6] {
-            let filter = fuse(rate).from_mixed_hashes(set.clone()).unwrap();
-            let bits = filter.size_bytes() as f64 * 8.0 / keys as f64;
+fn space_is_within_15_percent_of_the_minimum() {
+    let rates = [0.1, 0.095, 0.09, 0.07, 0.05, 0.01, 1.0 / 256.0, 1e-3, 1e-6];
+    let many = (100_000..1_000_000).step_by(1117).chain((1_000_000..40_000_000).step_by(70_001));
+    let few = [(1000, 1.9), (10_000, 1.4)];
+    for (keys, most) in few.into_iter().chain(many.map(|keys| (keys, 1.15))) {
+        for rate in rates {
+            let bits = fuse(rate).planned_bits(keys).unwrap() as f64 / keys as f64;
             assert!(bits <= most * -rate.log2(), "{keys} {rate}: {}", bits / -rate.log2());
         }
     }

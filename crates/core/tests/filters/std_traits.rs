@@ -68,3 +68,12 @@ fn extend_inserts_every_key() {
     typed.extend([(1, "one"), (2, "two")]);
     assert!(typed.clone().contains(&(2, "two")) && !typed.contains(&(2, "one")));
 }
+
+/// The inner filter has another hash, which is not used.
+#[test]
+fn debug_of_a_typed_filter_names_its_hash() {
+    let typed = TypedBloomFilter::<u8>::with_fpr(1000, 0.01).unwrap().with_secret([7, 8]);
+    let text = format!("{typed:?}");
+    assert!(text.contains("siphash-1-3") && !text.contains("rapidhash"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+}

@@ -11,6 +11,7 @@ use crate::fingerprint::{Fingerprint, FingerprintMap, State};
 use crate::io::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::progress::Progress;
 use crate::setops::{FIRST_RECORD, PartitionScheme, Spans};
+use crate::workers;
 
 use super::positions::{COUNTED_RECORD, encode};
 
@@ -63,11 +64,7 @@ impl<'a> PartitionCounter<'a> {
             }
             Ok(spill.finish())
         };
-        std::thread::scope(|scope| {
-            let work = &work;
-            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().map(|worker| worker.join().expect("a worker panicked")).collect()
-        })
+        workers::run(workers, work).into_iter().collect()
     }
 
     fn part(

@@ -27,6 +27,7 @@ use crate::io::{BlockSum, ByteRange, Input, InputFile, Open, PollRead};
 use crate::keys::note_missing_values;
 use crate::memory::Budget;
 use crate::progress::{Note, Progress};
+use crate::workers;
 
 /// Consecutive whole lines of one input.
 #[derive(Clone, Copy)]
@@ -82,15 +83,7 @@ impl Chunks<'_> {
             bytes: AtomicU64::new(0),
             sums: inputs.iter().map(|input| input.block_sum(self.budget.chunk)).collect(),
         };
-        if workers == 1 {
-            reading.work(&each);
-        } else {
-            std::thread::scope(|scope| {
-                for _ in 0..workers {
-                    scope.spawn(|| reading.work(&each));
-                }
-            });
-        }
+        workers::run(workers as usize, || reading.work(&each));
         let over = reading.turns.is_over() || self.progress.stopped();
         let turn = reading.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;

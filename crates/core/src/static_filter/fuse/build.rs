@@ -38,7 +38,7 @@ const SHARD: u64 = 3 << 17;
 /// The number of multipliers that a shard tries, of seeds that are tried for each size, and how often all
 /// shards become larger by a sixteenth.
 const MULTIPLIERS: u64 = 8;
-const SEEDS: u64 = 4;
+const SEEDS: u64 = 8;
 const ROUNDS: u64 = 20;
 
 /// The number of keys of a group that is near in memory, and the largest number of groups, unless there

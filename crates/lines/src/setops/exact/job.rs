@@ -56,10 +56,13 @@ impl ExactJob<'_> {
         if self.budget.workers == 1 {
             return Ok(InputSizes::new(self.op, sample(&files, 0)?, others()?));
         }
+        let first = || sample(&files, 0);
         std::thread::scope(|scope| {
-            let first = scope.spawn(|| sample(&files, 0));
+            let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, first) else {
+                return Ok(InputSizes::new(self.op, first()?, others()?));
+            };
             let others = others()?;
-            let first = first.join().expect("the sampling of the first input panicked")?;
+            let first = thread.join().expect("the sampling of the first input panicked")?;
             Ok(InputSizes::new(self.op, first, others))
         })
     }

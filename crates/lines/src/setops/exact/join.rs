@@ -16,6 +16,7 @@ use crate::io::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::progress::Progress;
 use crate::setops::positions::{Polarity, PositionWriter, Spans};
 use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher, SetOp};
+use crate::workers;
 
 /// The records of one partition.
 pub(crate) struct Partition {
@@ -100,15 +101,7 @@ impl PartitionJoin<'_> {
             let positions = found.writer.map(PositionWriter::finish);
             Ok(JoinResult { positions: positions.into_iter().collect(), ..found.result })
         };
-        let results: Vec<Result<_>> = if workers == 1 {
-            vec![work()]
-        } else {
-            std::thread::scope(|scope| {
-                let work = &work;
-                let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-                workers.into_iter().map(|w| w.join().expect("a worker panicked")).collect()
-            })
-        };
+        let results: Vec<Result<_>> = workers::run(workers, work);
         results.into_iter().try_fold(JoinResult::default(), |all, one| Ok(all.and(one?)))
     }
 
