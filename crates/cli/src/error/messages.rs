@@ -67,6 +67,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::NullDelimiter => "-z",
         Setting::Text => "--text",
         Setting::Separator => "--separator",
+        Setting::Quote => "--quote",
         Setting::Columns => "--column",
         Setting::KeysOnly => "--keys-only",
         _ => "a setting",

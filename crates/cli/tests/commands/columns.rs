@@ -218,7 +218,7 @@ fn job(dir: &TestDir, seed: u64) {
     let header = if header && !by_name { "--header" } else { "" };
     let separator = match separator {
         b',' => "",
-        b'\t' => "--separator tab",
+        b'\t' => "--separator tab --quote \"",
         _ => "--separator ';'",
     };
     let (strategy, jobs) = (rng.pick(&STRATEGIES), rng.pick(&[1, 2, 3, 8]));
@@ -470,15 +470,15 @@ fn unusable_columns_and_records_are_errors() {
         ),
         (
             "dedup short.csv --column x",
-            "short.csv: the record at byte 10: has 1 field, but the key is in field 2;",
+            "short.csv: the record at byte 10 (line 3): has 1 field, but the key is in field 2;",
         ),
         (
             "dedup open.csv --column url",
-            "open.csv: the record at byte 6 has a quote that is not closed before the end",
+            "open.csv: the record at byte 6 (line 3) has a quote that is not closed before the end",
         ),
         (
             "dedup long.csv --column url -m 8M",
-            "long.csv: the record at byte 4 has a quote that is not closed within 2 MiB",
+            "long.csv: the record at byte 4 (line 2) has a quote that is not closed within 2 MiB",
         ),
         ("check no.petal a.csv --column 0", "columns are counted from 1"),
         ("dedup a.csv --column url, ", "expected names or numbers of columns"),
@@ -487,7 +487,7 @@ fn unusable_columns_and_records_are_errors() {
         ("dedup a.csv --json-key /a --header", "cannot be used with"),
         ("dedup a.csv --json-key /a --separator ;", "cannot be used with"),
         ("dedup a.csv --column 1 --separator ab", "expected one byte"),
-        ("dedup a.csv --column 1 --separator \"", "cannot separate columns"),
+        ("dedup a.csv --column 1 --separator \"", "cannot separate fields"),
     ];
     for (args, why) in cases {
         for jobs in [1, 3] {

@@ -15,8 +15,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::job::{Phase, ProgressReporter, run};
-use super::keys::csv_output;
+use super::job::{Phase, ProgressReporter, run, run_with_records};
 use super::output::{Target, count_with_output};
 use super::{JobOptions, JobResult, Memory, add_phases, sources};
 use crate::classes::Filter;
@@ -150,12 +149,10 @@ pub(super) fn check_job(
         None if check_options.count => Target::Discard,
         None => Target::Unnamed(settings.temp_dir.clone()),
     };
-    let csv = match target {
-        Target::Unnamed(_) => csv_output(&settings.keys, &inputs)?,
-        _ => None,
-    };
+    let keys = Arc::clone(&settings.keys);
+    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&inputs[..]));
     let started = Instant::now();
-    let (checked, lines) = run(py, options.progress, files, |reporter: &ProgressReporter| {
+    let ((checked, lines), csv) = run_with_records(py, options.progress, files, records, |reporter: &ProgressReporter| {
         let settings = Settings { progress: reporter, ..settings };
         let all: Vec<_> = inputs.iter().chain(&allow).chain(&filter_paths).cloned().collect();
         let mut output = target.open(&all, reporter)?;
