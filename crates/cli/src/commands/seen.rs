@@ -103,10 +103,7 @@ fn failure(error: petal_lines::Error, filter: &Path) -> Failure {
 }
 
 /// Returns the file that standard output is appended to.
-fn appended_to(
-    output: &mut Output,
-    progress: &ProgressReporter,
-) -> io::Result<Option<AppendedTo>> {
+fn appended_to(output: &mut Output, progress: &ProgressReporter) -> io::Result<Option<AppendedTo>> {
     let Some(file) = output.file() else { return Ok(None) };
     let before = readable(file).unwrap_or_else(|error| {
         progress.print(&format!(

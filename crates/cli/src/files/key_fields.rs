@@ -85,8 +85,7 @@ impl Difference {
         }
         let count = |keys: &[String]| keys.iter().map(|key| is_list(key)).collect::<Vec<_>>();
         let (ours, theirs) = (recorded.join(" and "), other.join(" and "));
-        let never_equal =
-            !count(&recorded).iter().any(|list| count(&other).contains(list));
+        let never_equal = !count(&recorded).iter().any(|list| count(&other).contains(list));
         let text = format!("the keys of {} are {ours}, {others} are {theirs}", path.display());
         Some(Self { text, never_equal })
     }

@@ -87,7 +87,8 @@ fn quote_and_escape_are_read_as_specified() {
     }
     // The record that a quote or an escape continues is printed whole.
     let text = "a\\\nb\t1\n\"c\nd\"\t2\n";
-    let run = dir.run_with("dedup --column 1 --separator tab --quote \" --escape \\ -", text.as_bytes());
+    let run =
+        dir.run_with("dedup --column 1 --separator tab --quote \" --escape \\ -", text.as_bytes());
     assert_eq!((run.err.as_str(), &*run.text()), ("", text));
 }
 
@@ -133,7 +134,10 @@ fn quotes_that_may_be_meant_otherwise_are_reported_once() {
     dir.write("plain.tsv", "id\tname\n1\t\"a\n2\tc\"\n");
     for (args, err) in [
         ("dedup t.tsv --column name", quoted),
-        ("common t.tsv t.tsv --column name,id", &quoted.replace("t.tsv", "t.tsv and another input")),
+        (
+            "common t.tsv t.tsv --column name,id",
+            &quoted.replace("t.tsv", "t.tsv and another input"),
+        ),
         ("dedup t.tsv --column id", ""),
         ("dedup t.tsv --column name --quote none", ""),
         ("dedup t.tsv --column name --quote \"", ""),
@@ -202,13 +206,9 @@ fn torn_record_is_ended_before_others_are_appended() {
     let note = "petal: note: standard output ends within a quoted column; it is closed, and the \
                 record is printed again if the inputs have it\n";
     let rest = "2,\"x y\"\n3,plain\n";
-    for (torn, end) in [
-        ("2,\"x", "\"\n"),
-        ("2,\"x\n", "\"\n"),
-        ("2,\"x y\"", "\n"),
-        ("2,", "\n"),
-        ("", ""),
-    ] {
+    for (torn, end) in
+        [("2,\"x", "\"\n"), ("2,\"x\n", "\"\n"), ("2,\"x y\"", "\n"), ("2,", "\n"), ("", "")]
+    {
         let _ = fs::remove_file(dir.files.file("f"));
         dir.sh("\"$petal\" seen -n 99 f first.csv --column id > new.csv").ok();
         let before = dir.read("new.csv");
@@ -226,7 +226,9 @@ fn torn_record_is_ended_before_others_are_appended() {
 #[test]
 fn cr_without_lf_is_reported() {
     let dir = TestDir::new();
-    for (name, text) in [("a", "one\rtwo\r"), ("a.csv", "id,url\r1,x\r2,y\r"), ("b", "one\r\ntwo\r\n")] {
+    for (name, text) in
+        [("a", "one\rtwo\r"), ("a.csv", "id,url\r1,x\r2,y\r"), ("b", "one\r\ntwo\r\n")]
+    {
         dir.write(name, text);
     }
     let warning = |input: &str| {

@@ -45,15 +45,16 @@ pub(super) fn count_job(
     let keys = Arc::clone(&settings.keys);
     let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]));
     let started = Instant::now();
-    let ((counted, phases, lines), csv) = run_with_records(py, options.progress, files, records, |reporter| {
-        let settings = Settings { progress: reporter, ..settings };
-        let mut output = target.open(&job.inputs, reporter)?;
-        let mut nowhere = std::io::sink();
-        let writer = output.writer().unwrap_or(&mut nowhere);
-        let counted = job.run(&settings, writer).map_err(IntoPyErr::into_py_err)?;
-        reporter.flush()?;
-        Ok((counted, reporter.phases(), output.finish()?))
-    })?;
+    let ((counted, phases, lines), csv) =
+        run_with_records(py, options.progress, files, records, |reporter| {
+            let settings = Settings { progress: reporter, ..settings };
+            let mut output = target.open(&job.inputs, reporter)?;
+            let mut nowhere = std::io::sink();
+            let writer = output.writer().unwrap_or(&mut nowhere);
+            let counted = job.run(&settings, writer).map_err(IntoPyErr::into_py_err)?;
+            reporter.flush()?;
+            Ok((counted, reporter.phases(), output.finish()?))
+        })?;
     let fields = PyDict::new(py);
     fields.set_item("kept", counted.printed)?;
     fields.set_item("first_lines", counted.lines)?;

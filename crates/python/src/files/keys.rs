@@ -1,7 +1,8 @@
 //! The arguments that say which bytes of a record are its key.
 
 use petal_lines::{
-    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, Source, csv_records,
+    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, Source,
+    csv_records,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -59,7 +60,8 @@ impl KeyArgs {
         };
         let Self { separator, escape, header, .. } = *self;
         let columns = Columns { columns, separator, quoting, escape, header };
-        let invalid = |problem| PyValueError::new_err(format!("separator=, quote=, escape=: {problem}"));
+        let invalid =
+            |problem| PyValueError::new_err(format!("separator=, quote=, escape=: {problem}"));
         columns.check().map_err(invalid)?;
         Ok(Fields::Columns(columns))
     }
@@ -84,11 +86,7 @@ pub(super) type CsvOutput = Option<(DialectBytes, bool)>;
 
 /// Returns how Python reads the records of these inputs, which have one separator. `found`: the
 /// separators that inputs were found to have.
-pub(super) fn csv_output(
-    keys: &KeySpec,
-    inputs: &[Source],
-    found: &[(String, u8)],
-) -> CsvOutput {
+pub(super) fn csv_output(keys: &KeySpec, inputs: &[Source], found: &[(String, u8)]) -> CsvOutput {
     let Fields::Columns(columns) = &keys.fields else { return None };
     let name = inputs.first()?.to_string();
     let dialect = columns.dialect_of(&name).or_else(|| {

@@ -54,9 +54,10 @@ pub(super) fn seen_job(
     let started = Instant::now();
     let keys = Arc::clone(&settings.keys);
     let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]));
-    let ((counted, lines), csv) = run_with_records(py, options.progress, files, records, |reporter| {
-        job.run(target, Settings { progress: reporter, ..settings }, reporter)
-    })?;
+    let ((counted, lines), csv) =
+        run_with_records(py, options.progress, files, records, |reporter| {
+            job.run(target, Settings { progress: reporter, ..settings }, reporter)
+        })?;
     let fields = report_fields(py, "seen", counted, started)?;
     fields.bind(py).set_item("csv", csv)?;
     Ok((fields, lines.map(OwnedFd::into_raw_fd)))

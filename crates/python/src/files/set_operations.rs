@@ -68,9 +68,10 @@ pub(super) fn set_operation_job(
     let keys = Arc::clone(&settings.keys);
     let records = (&*keys, printed.as_deref());
     let work_dir = settings.work_dir.clone();
-    let ((report, lines), csv) = run_with_records(py, options.progress, files, records, |reporter| {
-        run_job(&job, kept, rest, &Settings { progress: reporter, ..settings }, reporter)
-    })?;
+    let ((report, lines), csv) =
+        run_with_records(py, options.progress, files, records, |reporter| {
+            run_job(&job, kept, rest, &Settings { progress: reporter, ..settings }, reporter)
+        })?;
     // Only now, when the output is complete.
     work_dir.as_deref().into_iter().for_each(forget_work);
     let fields = report_fields(py, &report)?;

@@ -300,3 +300,47 @@ fn write_key(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{Columns, Quoting, csv_records};
+
+    /// What is written is read with the same settings.
+    #[test]
+    fn keys_of_several_columns_are_read_as_they_were() {
+        let fields: [&[u8]; 8] =
+            [b"", b"a", b"\"", b"a,\"b", b"x\ty", b"\\", b"two\nlines\\", b"c\r"];
+        for (separator, quoting, escape) in [
+            (b',', Quoting::BySeparator, None),
+            (b'\t', Quoting::Byte(b'\''), None),
+            (b',', Quoting::BySeparator, Some(b'\\')),
+            (b'\t', Quoting::None, Some(b'\\')),
+        ] {
+            let columns = Columns::parse_list("2,1").unwrap();
+            let separator = Some(separator);
+            let columns = Columns { columns, separator, quoting, escape, header: false };
+            let dialect = columns.dialect_of("").unwrap();
+            for (first, second) in fields.iter().flat_map(|a| fields.map(|b| (*a, b))) {
+                let key = |fields: [&[u8]; 2]| {
+                    let length = |field: &[u8]| (field.len() as u32).to_le_bytes();
+                    fields.map(|field| [&length(field)[..], field].concat()).concat()
+                };
+                let mut line = Vec::new();
+                write_key(&key([first, second]), Some(dialect), b'\n', &mut line).unwrap();
+                line.push(b'\n');
+                let records = csv_records(&line, dialect, 9);
+                assert_eq!(records.len(), 1, "{dialect:?} {line:?}");
+                let fields = crate::keys::Fields::Columns(columns.clone());
+                let spec = crate::keys::KeySpec { fields, transforms: vec![] };
+                let shown = String::from_utf8_lossy(&line);
+                assert_eq!(spec.key(records[0]).unwrap(), key([second, first]), "{shown:?}");
+            }
+        }
+        // TSV has neither quotes nor escapes.
+        let tsv = Columns::default().dialect_of("a.tsv");
+        for (key, is_written) in [(&b"\x01\0\0\0a"[..], true), (b"\x01\0\0\0\t", false)] {
+            assert_eq!(write_key(key, tsv, b'\n', &mut Vec::new()).is_ok(), is_written);
+        }
+    }
+}
