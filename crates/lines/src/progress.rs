@@ -71,8 +71,10 @@ pub enum Note<'a> {
     },
     /// The separator of a CSV input, which follows from its first records.
     Separator {
-        /// The input.
+        /// The first input of the job with this separator.
         input: &'a str,
+        /// Number of other inputs with it.
+        more: u64,
         /// The byte between its fields.
         separator: u8,
     },

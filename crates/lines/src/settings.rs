@@ -110,8 +110,24 @@ impl Settings<'_> {
         let objects = inputs.iter().any(Input::is_object);
         let budget = if objects { budget.with_objects()? } else { budget };
         let tables = inputs.iter().any(Input::is_table);
+        self.note_separators(&inputs);
         self.note_unused(&inputs);
         Ok((if tables { budget.with_rows() } else { budget }, inputs))
+    }
+
+    /// Reports separators that follow from the first records.
+    fn note_separators(&self, inputs: &[Input]) {
+        let mut found: Vec<(u8, &str, u64)> = Vec::new();
+        for input in inputs {
+            let Some(separator) = input.guessed_separator() else { continue };
+            match found.iter_mut().find(|(other, ..)| *other == separator) {
+                Some((_, _, more)) => *more += 1,
+                None => found.push((separator, input.name(), 0)),
+            }
+        }
+        for (separator, input, more) in found {
+            self.progress.note(Note::Separator { input, more, separator });
+        }
     }
 
     /// Reports settings for CSV that have no effect, because all inputs are tables.
@@ -224,6 +240,7 @@ impl Settings<'_> {
             }
             Fields::Line | Fields::Json(_) | Fields::Rows(_) => input.with_keys(&self.keys),
         };
+        self.note_separators(std::slice::from_ref(&input));
         Ok((budget, vec![input]))
     }
 

@@ -222,7 +222,7 @@ def test_records_follow_the_quote_and_the_escape(tmp_path: Path) -> None:
     for path in (tsv, plain):
         path.write_bytes(b"".join(record + b"\n" for record in records + records[:1]))
     assert list(petal.dedup(tsv, column=1)) == records
-    with pytest.warns(UserWarning, match=r"t: its first records are separated by '\\t'"):
+    with pytest.warns(UserWarning, match=r"t: the first records are separated by '\\t'"):
         assert list(petal.dedup(plain, column=1)) == records
     with pytest.warns(UserWarning, match="separated by"):
         assert list(petal.count(plain, column=1)) == list(zip(records, (2, 1, 1), strict=True))

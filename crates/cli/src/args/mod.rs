@@ -79,7 +79,7 @@ fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
         && let Some(problem) = fields::problem(given)
         && let Some(command) = command.find_subcommand_mut(name)
     {
-        return Err(command.error(ErrorKind::ValueValidation, problem));
+        return Err(command.error(clap::error::ErrorKind::ValueValidation, problem));
     }
     let mut cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
     cli.kernel = matches.get_one("kernel").cloned();

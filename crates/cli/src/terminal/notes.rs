@@ -35,10 +35,9 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             if phases == 1 { "phase is" } else { "phases are" },
         )),
         // A comma is what CSV has.
-        Note::Separator { input, separator } if separator != b',' => Message::Once(format!(
-            "the columns of {} are separated by {}, as its first records show; if they are not, \
-             use --separator",
-            name(input),
+        Note::Separator { input, more, separator } if separator != b',' => Message::Once(format!(
+            "{} separated by {}, as the first records show; if they are not, use --separator",
+            subject(&format!("the columns of {}", name(input)), more, "are", "are"),
             separator_name(separator),
         )),
         Note::Undivided { input, more, separator, found } => Message::Warning(format!(

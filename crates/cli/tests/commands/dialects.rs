@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
-use crate::common::{self, TestDir, pack};
+use crate::common::{TestDir, pack};
 
 /// Lines of TSV whose titles have a quote at the start, which no other quote closes.
 fn films(lines: u32) -> String {
@@ -32,7 +32,8 @@ fn quotes_of_tsv_are_bytes() {
     dir.write("a.tsv", "name\nK T Theatre\n\"K T\" Theatre\n");
     dir.write("b.tsv", "name\n\"K T\" Theatre\n");
     let common = dir.run("common --column name a.tsv b.tsv");
-    assert_eq!((common.err.as_str(), &*common.text()), ("", "name\n\"K T\" Theatre\n"));
+    assert_eq!(common.err, "");
+    assert_eq!(common.text(), "name\n\"K T\" Theatre\n");
     assert_eq!(dir.run("count -c --column name a.tsv").code, Some(2));
     assert_eq!(dir.run("count --column name b.tsv").text(), "count\tname\n1\t\"K T\" Theatre\n");
     dir.run("build -q -o f b.tsv --column name").ok();
@@ -89,7 +90,8 @@ fn quote_and_escape_are_read_as_specified() {
     let text = "a\\\nb\t1\n\"c\nd\"\t2\n";
     let run =
         dir.run_with("dedup --column 1 --separator tab --quote \" --escape \\ -", text.as_bytes());
-    assert_eq!((run.err.as_str(), &*run.text()), ("", text));
+    assert_eq!(run.err, "");
+    assert_eq!(run.text(), text);
 }
 
 /// Returns the number of records that `count` printed; each has a number after its last separator.
@@ -159,7 +161,7 @@ fn separator_follows_from_the_first_records() {
     let cities = "1\tParis, France\n2\tRome, Italy\n1\tParis, Texas\n";
     let note = |separator: &str| {
         format!(
-            "petal: note: the columns of standard input are separated by {separator}, as its first \
+            "petal: note: the columns of standard input are separated by {separator}, as the first \
              records show; if they are not, use --separator\n"
         )
     };

@@ -99,7 +99,7 @@ impl Progress for ProgressReporter {
             let seen = if crlf { &self.shared.crlf } else { &self.shared.lf };
             seen.store(true, Ordering::Relaxed);
         }
-        if let Note::Separator { input, separator } = note {
+        if let Note::Separator { input, separator, .. } = note {
             let mut separators = self.separators.lock().unwrap_or_else(PoisonError::into_inner);
             separators.push((input.to_owned(), separator));
         }
@@ -134,9 +134,10 @@ impl Progress for ProgressReporter {
                 separator.escape_ascii(),
                 first_separator.escape_ascii()
             ),
-            Note::Separator { input, separator } if separator != b',' => format!(
-                "{input}: its first records are separated by '{}', so all of them are; if that is \
+            Note::Separator { input, more, separator } if separator != b',' => format!(
+                "{input}{}: the first records are separated by '{}', so all of them are; if that is \
                  wrong, specify separator=",
+                others(more),
                 separator.escape_ascii()
             ),
             Note::Undivided { input, more, separator, found } => format!(

@@ -69,6 +69,8 @@ pub(crate) struct Input {
     first_line: Option<u64>,
     /// The header of a CSV input, without its LF.
     header: Option<Vec<u8>>,
+    /// Whether the dialect of CSV follows from the first records.
+    guessed: bool,
     /// The table whose rows are the records.
     table: Option<Arc<Table>>,
     /// Whether a CSV input begins with a byte order mark.
@@ -118,6 +120,7 @@ impl Input {
             skipped: 0,
             first_line: Some(1),
             header: None,
+            guessed: false,
             table: None,
             mark: false,
             found: Arc::default(),
@@ -182,6 +185,11 @@ impl Input {
             Fields::Columns(columns) => Some(columns.dialect(columns.separator?)),
             Fields::Line | Fields::Json(_) | Fields::Rows(_) => None,
         }
+    }
+
+    /// Returns the separator of CSV if it follows from the first records.
+    pub(crate) fn guessed_separator(&self) -> Option<u8> {
+        self.csv_dialect().filter(|_| self.guessed).map(|dialect| dialect.separator)
     }
 
     /// Returns how the keys of its records are made.

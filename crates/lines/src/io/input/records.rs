@@ -13,7 +13,7 @@ use crate::io::open::InputKind;
 use crate::io::stream::Chained;
 use crate::io::tables::{Table, TableSource};
 use crate::keys::{Columns, Dialect, Fields, HeaderProblem, KeySpec, RowKeys};
-use crate::progress::{Note, Progress};
+use crate::progress::Progress;
 
 impl Input {
     /// Sets how the keys of its records are made, and reads what precedes the records: a header
@@ -40,9 +40,7 @@ impl Input {
         };
         let start = self.read_start(Some(columns), longest, memory, progress)?;
         let (dialect, header) = (start.dialect.unwrap_or(Dialect::RFC), start.header.as_deref());
-        if start.guessed {
-            progress.note(Note::Separator { input: &self.name, separator: dialect.separator });
-        }
+        self.guessed = start.guessed;
         let columns = match columns.resolved(dialect, header) {
             Ok(columns) => columns,
             // An empty input has no header and no records.
