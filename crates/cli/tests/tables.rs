@@ -142,6 +142,28 @@ mod with_feature {
     }
 
     #[test]
+    fn settings_for_csv_are_said_to_have_no_effect() {
+        let dir = dir();
+        dir.write("c.csv", "id;url\n");
+        let note = "petal: note: a.parquet has columns of its own; --separator, --quote, --escape and \
+                    --header are for CSV and have no effect\n";
+        for (args, expected) in [
+            ("a.parquet --separator ;", note),
+            ("a.parquet --header", note),
+            ("a.parquet b.parquet --quote none", note),
+            ("a.parquet --escape x", note),
+            ("a.parquet --keys-only --header", note),
+            ("a.parquet --keys-only --separator ;", ""),
+            ("a.parquet", ""),
+        ] {
+            assert_eq!(dir.run(&format!("dedup -c --column url {args}")).err, expected, "{args}");
+        }
+        assert_eq!(dir.run("common -c --column url --separator ; a.parquet c.csv").err, "");
+        let quoted = dir.run("dedup --column url,id --keys-only --separator | --quote ' a.parquet");
+        assert!(quoted.text().starts_with("http://a.example/|1\nhttp://b.example/?q=x,y|2\n"));
+    }
+
+    #[test]
     fn commands_of_the_book_run() {
         let dir = dir();
         for (from, to) in [

@@ -75,12 +75,12 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use io::{
-    DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file, enlarge_pipe,
-    upload_memory,
+    AppendedTo, DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file,
+    enlarge_pipe, upload_memory,
 };
 pub use keys::{
-    Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, RowKeys, Transform, csv_records,
-    parse_transforms, transform_key, transforms_text,
+    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys,
+    Transform, csv_records, parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};

@@ -69,6 +69,61 @@ pub enum Note<'a> {
         /// The pointer.
         pointer: &'a JsonPointer,
     },
+    /// The separator of a CSV input, which follows from its first records.
+    Separator {
+        /// The first input of the job with this separator.
+        input: &'a str,
+        /// Number of other inputs with it.
+        more: u64,
+        /// The byte between its fields.
+        separator: u8,
+    },
+    /// No record of a CSV input has the separator, so each is one field. All have another byte that
+    /// separates fields elsewhere.
+    Undivided {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs of this kind.
+        more: u64,
+        /// The separator.
+        separator: u8,
+        /// The byte that all records have.
+        found: u8,
+    },
+    /// Fields of keys begin and end with `"`, which belongs to the key, because tabs separate fields.
+    LiteralQuotes {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs of this kind.
+        more: u64,
+    },
+    /// A quoted field goes over so many lines that its quote may be none.
+    LongField {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs of this kind.
+        more: u64,
+        /// Where its record begins.
+        byte: u64,
+        /// The lines of the record.
+        lines: u64,
+    },
+    /// An input has no LF, but CR between its lines, so it is read as one line.
+    CrLineEnds {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs of this kind.
+        more: u64,
+    },
+    /// The file that the output is appended to ends within quotes, because an earlier run was ended
+    /// there. The quotes are closed.
+    ClosedQuote,
+    /// The bytes between and around fields, and a header, are set for inputs that are all tables, which
+    /// have their own columns.
+    CsvSettings {
+        /// The first input.
+        input: &'a str,
+    },
     /// The fields of a CSV input are separated by another byte than those of the input before it in the
     /// output.
     OtherSeparator {

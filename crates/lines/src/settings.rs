@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::{
-    ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat, RowLines,
-    RowOutputs, Shares, Source, TableShares, TempDir,
+    AppendedTo, ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat,
+    RowLines, RowOutputs, Shares, Source, TableShares, TempDir,
 };
-use crate::keys::{Fields, KeySpec, Transform};
+use crate::keys::{Columns, Fields, KeySpec, Quoting, Transform};
 use crate::memory::Budget;
-use crate::progress::Progress;
+use crate::progress::{Note, Progress};
 use crate::scan::Pass;
 
 /// The settings of a job.
@@ -33,10 +33,11 @@ pub struct Settings<'a> {
     /// How the keys of records are made, by which they are compared. Default: the key of a line is
     /// the line.
     pub keys: Arc<KeySpec>,
-    /// The first bytes of the file that the output is appended to. The header of the inputs is then
-    /// not printed, but compared with the first record there. Default: `None`, and the output begins
-    /// with the header of the first CSV input that has one.
-    pub appended_to: Option<Vec<u8>>,
+    /// The file that the output of [`seen`](crate::seen) is appended to. The header of the inputs is then
+    /// not printed, but compared with the first record there, and an incomplete last record there is
+    /// ended. Default: `None`, and the output begins with the header of the first CSV input that has
+    /// one.
+    pub appended_to: Option<AppendedTo>,
     /// Print the keys of rows of Parquet and Arrow files as lines, instead of the rows in the format of
     /// the files. Inputs whose records are printed must then be such files. Default: false.
     pub keys_only: bool,
@@ -121,7 +122,39 @@ impl Settings<'_> {
         let objects = inputs.iter().any(Input::is_object);
         let budget = if objects { budget.with_objects()? } else { budget };
         let tables = inputs.iter().any(Input::is_table);
+        self.note_separators(&inputs);
+        self.note_unused(&inputs);
         Ok((if tables { budget.with_rows() } else { budget }, inputs))
+    }
+
+    /// Reports separators that follow from the first records.
+    fn note_separators(&self, inputs: &[Input]) {
+        let mut found: Vec<(u8, &str, u64)> = Vec::new();
+        for input in inputs {
+            let Some(separator) = input.guessed_separator() else { continue };
+            match found.iter_mut().find(|(other, ..)| *other == separator) {
+                Some((_, _, more)) => *more += 1,
+                None => found.push((separator, input.name(), 0)),
+            }
+        }
+        for (separator, input, more) in found {
+            self.progress.note(Note::Separator { input, more, separator });
+        }
+    }
+
+    /// Reports settings for CSV that have no effect, because all inputs are tables.
+    fn note_unused(&self, inputs: &[Input]) {
+        let (Fields::Columns(columns), Some(first)) = (&self.keys.fields, inputs.first()) else {
+            return;
+        };
+        let Columns { separator, quoting, escape, header, .. } = columns;
+        // Keys of several columns are printed as CSV.
+        let unused = *header
+            || !self.keys_only
+                && (separator.is_some() || *quoting != Quoting::default() || escape.is_some());
+        if unused && inputs.iter().all(Input::is_table) {
+            self.progress.note(Note::CsvSettings { input: first.name() });
+        }
     }
 
     /// Returns how rows are printed where only lines can be; `None`: the records are lines.
@@ -141,8 +174,8 @@ impl Settings<'_> {
                     .into())
             }
             (true, Some(table), None) => {
-                let separator = (table.key_columns() > 1).then(|| self.keys.fields.separator());
-                Ok(Some(RowLines { separator, delimiter: self.delimiter }))
+                let dialect = (table.key_columns() > 1).then(|| self.keys.fields.dialect());
+                Ok(Some(RowLines { dialect, delimiter: self.delimiter }))
             }
             (_, None, _) => Ok(None),
         }
@@ -160,7 +193,7 @@ impl Settings<'_> {
         let format = RowFormat {
             keys_only: self.keys_only,
             binary: self.binary_output,
-            separator: self.keys.fields.separator(),
+            dialect: self.keys.fields.dialect(),
             delimiter: self.delimiter,
             memory: budget.rows,
         };
@@ -171,15 +204,34 @@ impl Settings<'_> {
     pub(crate) fn print_start(&self, printer: &mut Printer<'_>, inputs: &[Input]) -> Result<()> {
         match printer.counts_only() {
             true => Ok(()),
-            false => printer.begin(&self.output_start(inputs)),
+            false => printer.begin(&self.output_start(inputs)?),
         }
     }
 
     /// Returns what precedes the records of these inputs in the output; nothing if that is left out.
     /// Reports inputs whose records have other fields.
-    pub(crate) fn output_start(&self, inputs: &[Input]) -> OutputStart {
-        let start = OutputStart::of(inputs, self.appended_to.as_deref(), self.progress);
-        if self.appended_to.is_none() { start } else { OutputStart::default() }
+    pub(crate) fn output_start(&self, inputs: &[Input]) -> Result<OutputStart> {
+        let Some(before) = &self.appended_to else {
+            return Ok(OutputStart::of(inputs, None, self.progress));
+        };
+        let first = before.first_bytes().map_err(Error::write)?;
+        OutputStart::of(inputs, Some(&first), self.progress);
+        Ok(OutputStart::default())
+    }
+
+    /// Returns the bytes that end the last record of the file that the records of these inputs are
+    /// appended to.
+    pub(crate) fn missing_end(&self, inputs: &[Input]) -> Result<Vec<u8>> {
+        let Some(before) = &self.appended_to else { return Ok(Vec::new()) };
+        let dialect = inputs.first().and_then(|input| {
+            let of_keys = input.table().filter(|table| table.key_columns() > 1);
+            input.csv_dialect().or(of_keys.map(|_| self.keys.fields.dialect()))
+        });
+        let end = before.missing_end(dialect, self.delimiter).map_err(Error::write)?;
+        if end.len() > 1 {
+            self.progress.note(Note::ClosedQuote);
+        }
+        Ok(end)
     }
 
     /// Opens the inputs of [`seen`](crate::seen), which may be followed.
@@ -191,11 +243,16 @@ impl Settings<'_> {
         let input = Input::followed(sources, &self.content_checks(), &self.keys)?;
         let input = match self.keys.fields {
             // Waits until the header is written.
-            Fields::Columns(_) => {
-                input.keyed(&self.keys, budget.longest_line, budget.decoder, self.progress)?
+            Fields::Columns(ref columns) => {
+                let dialect = sources.iter().find_map(|path| columns.dialect_of(&path.to_string()));
+                let columns = dialect.map_or(columns.clone(), |found| columns.in_dialect(found));
+                let keys = KeySpec { fields: Fields::Columns(columns), ..(*self.keys).clone() };
+                let (longest, memory) = (budget.longest_line, budget.decoder);
+                input.keyed(&Arc::new(keys), longest, memory, self.progress)?
             }
             Fields::Line | Fields::Json(_) | Fields::Rows(_) => input.with_keys(&self.keys),
         };
+        self.note_separators(std::slice::from_ref(&input));
         Ok((budget, vec![input]))
     }
 

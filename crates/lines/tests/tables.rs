@@ -221,7 +221,7 @@ fn read_rows(path: &Path, format: Format) -> Vec<Row> {
 
 fn keys_of(columns: &str) -> KeySpec {
     let columns = Columns::parse_list(columns).unwrap();
-    let fields = Fields::Columns(Columns { columns, separator: None, header: false });
+    let fields = Fields::Columns(Columns { columns, ..Columns::default() });
     KeySpec { fields, transforms: vec![] }
 }
 

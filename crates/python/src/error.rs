@@ -344,6 +344,7 @@ fn argument(setting: Setting) -> &'static str {
         Setting::NullDelimiter => r#"delimiter=b"\0""#,
         Setting::Text => "text=True",
         Setting::Separator => "separator=",
+        Setting::Quote => "quote=",
         Setting::Columns => "column=",
         _ => "an argument",
     }

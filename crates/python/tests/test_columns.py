@@ -58,7 +58,7 @@ def test_operations_on_columns_equal_pythons_csv(tmp_path: Path, seed: int) -> N
     for name, records in (("a", a), ("b", b)):
         (tmp_path / name).write_bytes(b"".join(records))
     keys_a, keys_b = (keys_of(records, separator, numbers) for records in (a, b))
-    options = {"column": numbers, "separator": separator, "text": True}
+    options = {"column": numbers, "separator": separator, "quote": '"', "text": True}
     one, two = tmp_path / "a", tmp_path / "b"
     in_a, in_b = set(keys_a), set(keys_b)
     assert list(petal.common(one, two, **options)) == first_of_each_key(a, keys_a, in_b.__contains__)
@@ -194,7 +194,7 @@ def test_json_lines_equal_pythons_json(tmp_path: Path, program: Path) -> None:
 def test_records_without_the_key_are_errors(named: Path) -> None:
     with pytest.raises(petal.InputError, match='a.csv: has no column "urls", but 3 columns'):
         petal.dedup(named / "a.csv", column="urls")
-    with pytest.raises(petal.InputError, match="the record at byte 0: has 3 fields, but the key is in field 4"):
+    with pytest.raises(petal.InputError, match=r"the record at byte 0 \(line 1\): has 3 fields, but the key is in field 4"):
         petal.dedup(named / "a.csv", column=4)
     with pytest.raises(petal.InputError, match="a.csv: the record at byte 0"):
         petal.dedup(named / "a.csv", json_key="/a")
@@ -216,6 +216,50 @@ def test_files_with_different_separators_need_an_output(named: Path) -> None:
     assert len(petal.common(named / "a.csv", named / "a.tsv", column="url")) == 2
 
 
+def test_records_follow_the_quote_and_the_escape(tmp_path: Path) -> None:
+    tsv, plain, escaped = tmp_path / "t.tsv", tmp_path / "t", tmp_path / "e.csv"
+    records = [b'1\t"Heroes', b"2\tFilm", b'3\t"X']
+    for path in (tsv, plain):
+        path.write_bytes(b"".join(record + b"\n" for record in records + records[:1]))
+    assert list(petal.dedup(tsv, column=1)) == records
+    with pytest.warns(UserWarning, match=r"t: the first records are separated by '\\t'"):
+        assert list(petal.dedup(plain, column=1)) == records
+    with pytest.warns(UserWarning, match="separated by"):
+        assert list(petal.count(plain, column=1)) == list(zip(records, (2, 1, 1), strict=True))
+    escaped.write_bytes(b"a\\\nb,1\na\\\nb,2\n'c,d',3\n")
+    options = {"column": 1, "escape": "\\", "quote": "'"}
+    assert list(petal.dedup(escaped, **options)) == [b"a\\\nb,1", b"'c,d',3"]
+    assert petal.dedup(escaped, column=1, quote="none", escape=b"\\", count=True).kept == 2
+
+
+def test_fields_that_may_be_meant_otherwise_are_warned_about(tmp_path: Path) -> None:
+    quoted, other, cr = tmp_path / "q.tsv", tmp_path / "o.csv", tmp_path / "cr.csv"
+    quoted.write_bytes(b'"a"\t1\n')
+    other.write_bytes(b"a;1\nb;2\n")
+    cr.write_bytes(b"id,x\r1,2\r")
+    long = tmp_path / "long.csv"
+    long.write_bytes(b'1,"' + b"\n" * 100 + b'"\n')
+    for path, text in [
+        (quoted, "begin and end with a quote"),
+        (other, "no record has a ',', so each is one field, but all have a ';'"),
+        (cr, "has CR between lines, but no LF"),
+        (long, "the record at byte 0 has 101 lines in quotes"),
+    ]:
+        with pytest.warns(UserWarning, match=text):
+            petal.dedup(path, column=1, count=True)
+
+
+def test_guessed_separators_that_differ_need_an_output(tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    a.write_bytes(b"1;2\n")
+    b.write_bytes(b"1|2\n")
+    with pytest.warns(UserWarning, match="separated by"), pytest.raises(
+        ValueError, match="b: has another separator than .*a, .*out=, or specify separator="
+    ):
+        petal.seen(tmp_path / "f", a, b, column=1, capacity=9)
+    assert not (tmp_path / "f").exists()
+
+
 @pytest.mark.parametrize(("arguments", "error", "text"), [
     ({"column": []}, ValueError, "column=: expected at least one column"),
     ({"column": 0}, ValueError, "column=: columns are counted from 1"),
@@ -224,10 +268,16 @@ def test_files_with_different_separators_need_an_output(named: Path) -> None:
     ({"column": [1.5]}, TypeError, "column=: expected names or numbers"),
     ({"column": [True]}, TypeError, "column=: expected names or numbers"),
     ({"column": 1, "separator": ";;"}, ValueError, "separator=: expected one byte"),
-    ({"column": 1, "separator": '"'}, ValueError, "separator=: expected one byte that is no quote"),
+    ({"column": 1, "separator": '"'}, ValueError, "cannot separate fields and quote"),
     ({"column": 1, "separator": "é"}, ValueError, "separator=: expected one byte"),
     ({"column": 1, "separator": 59}, TypeError, "separator=: expected one byte"),
+    ({"column": 1, "quote": "''"}, ValueError, "quote=: expected one byte that is no line end"),
+    ({"column": 1, "escape": 1}, TypeError, "escape=: expected one byte"),
+    ({"column": 1, "separator": ";", "escape": ";"}, ValueError, "cannot separate fields and quote or escape"),
+    ({"column": 1, "quote": "|"}, ValueError, "may separate fields; specify the separator"),
     ({"separator": ";"}, ValueError, "only for CSV; add column="),
+    ({"quote": "none"}, ValueError, "only for CSV; add column="),
+    ({"escape": "x"}, ValueError, "only for CSV; add column="),
     ({"header": True}, ValueError, "only for CSV; add column="),
     ({"column": 1, "header": 1}, TypeError, "header=: expected True or False"),
     ({"column": 1, "json_key": "/a"}, ValueError, "leave out one of them"),

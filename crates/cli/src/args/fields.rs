@@ -1,7 +1,7 @@
 //! Options that select the fields of records.
 
-use clap::Args;
-use petal_lines::{Column, Columns, Fields, JsonPointer, JsonValues};
+use clap::{ArgMatches, Args, FromArgMatches as _};
+use petal_lines::{Column, Columns, Fields, JsonPointer, JsonValues, Quoting};
 
 /// The fields that are compared, inserted or looked up.
 #[derive(Args, Clone, Debug, Default)]
@@ -10,16 +10,22 @@ pub(crate) struct FieldArgs {
     /// url,lang
     #[arg(long, value_name = "LIST", value_parser = parse_columns, conflicts_with = "null")]
     column: Option<ColumnList>,
-    /// The byte between columns, e.g. ';' or tab [default: tab in .tsv, else ',']
-    #[arg(long, value_name = "CHAR", value_parser = parse_separator, requires = "column")]
+    /// The byte between columns, e.g. ';' or tab [default: by name or first records]
+    #[arg(long, value_name = "CHAR", value_parser = parse_byte, requires = "column")]
     separator: Option<u8>,
+    /// The byte around columns, or none [default: '"', but none if tabs separate them]
+    #[arg(long, value_name = "none|CHAR", value_parser = parse_quote, requires = "column")]
+    quote: Option<Quoting>,
+    /// The byte before a byte that belongs to its column whatever it is [default: none]
+    #[arg(long, value_name = "CHAR", value_parser = parse_byte, requires = "column")]
+    escape: Option<u8>,
     /// The first record of each input is a header [default: if --column has a name]
     #[arg(long, requires = "column")]
     header: bool,
     /// Compare lines of JSON by the value at this place, e.g. /url; repeat for several
     #[arg(
         long, value_name = "POINTER",
-        conflicts_with_all = ["column", "separator", "header", "null"],
+        conflicts_with_all = ["column", "separator", "quote", "escape", "header", "null"],
     )]
     json_key: Vec<JsonPointer>,
 }
@@ -40,27 +46,42 @@ fn parse_columns(list: &str) -> Result<ColumnList, String> {
     Columns::parse_list(list).map(ColumnList)
 }
 
-fn parse_separator(text: &str) -> Result<u8, String> {
+fn parse_byte(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
-        b"\"" | b"\n" | b"\r" => Err("a quote or a line end cannot separate columns".to_owned()),
         [byte] => Ok(*byte),
         _ => Err("expected one byte, e.g. ';' or tab".to_owned()),
     }
 }
 
+fn parse_quote(text: &str) -> Result<Quoting, String> {
+    if text == "none" { Ok(Quoting::None) } else { parse_byte(text).map(Quoting::Byte) }
+}
+
+/// Returns what is wrong with the fields that a command was given.
+pub(super) fn problem(matches: &ArgMatches) -> Option<String> {
+    matches.try_contains_id("column").ok()?;
+    FieldArgs::from_arg_matches(matches).ok()?.columns()?.check().err()
+}
+
 impl FieldArgs {
     /// Returns the fields.
     pub(crate) fn fields(&self) -> Fields {
-        let Self { column, separator, header, json_key } = self;
-        match column {
-            None if !json_key.is_empty() => Fields::Json(JsonValues(json_key.clone())),
+        match self.columns() {
+            None if !self.json_key.is_empty() => Fields::Json(JsonValues(self.json_key.clone())),
             None => Fields::Line,
-            Some(ColumnList(columns)) => Fields::Columns(Columns {
-                columns: columns.clone(),
-                separator: *separator,
-                header: *header,
-            }),
+            Some(columns) => Fields::Columns(columns),
         }
+    }
+
+    fn columns(&self) -> Option<Columns> {
+        let ColumnList(columns) = self.column.as_ref()?;
+        Some(Columns {
+            columns: columns.clone(),
+            separator: self.separator,
+            quoting: self.quote.unwrap_or_default(),
+            escape: self.escape,
+            header: self.header,
+        })
     }
 }

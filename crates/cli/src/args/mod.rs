@@ -75,6 +75,12 @@ fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
         let args = help_args(&command, help.get_one::<String>("command"));
         matches = command.try_get_matches_from_mut(args)?;
     }
+    if let Some((name, given)) = matches.subcommand()
+        && let Some(problem) = fields::problem(given)
+        && let Some(command) = command.find_subcommand_mut(name)
+    {
+        return Err(command.error(clap::error::ErrorKind::ValueValidation, problem));
+    }
     let mut cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
     cli.kernel = matches.get_one("kernel").cloned();
     Ok(cli)

@@ -28,9 +28,6 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let left = filter_file::memory_beside(&args.filter, settings.memory_limit).map_err(&swapped)?;
     let filter = QueriedFilter::open(args, settings.memory_limit).map_err(&swapped)?;
     filter.adopt_transforms(&args.filter, &mut settings)?;
-    if let Some(metadata) = filter.metadata() {
-        key_fields::note_if_different(&args.filter, metadata, &settings.keys, &progress);
-    }
     settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
     let allow_list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
@@ -52,7 +49,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     progress.finish();
     filter.warn_if_line_ends_differ(&args.filter, &progress);
     let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
-    let found = checked.map_err(failed)?.found;
+    let CheckCounts { lines, found } = checked.map_err(failed)?;
+    if let Some(metadata) = filter.metadata() {
+        let found = if args.invert { found < lines } else { found > 0 };
+        key_fields::note_if_not_found(&args.filter, metadata, &settings.keys, found, &progress);
+    }
     match output {
         Some(output) => output.finish()?,
         None => print(&format!("{found}\n"))?,

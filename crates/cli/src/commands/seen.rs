@@ -12,7 +12,7 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside};
 use petal_lines::{
-    ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full,
+    AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full,
     filter_metadata, recorded_log_id, seen, with_log_id,
 };
 
@@ -20,7 +20,7 @@ use super::{build, filter_failure, is_terminal, print, settings};
 use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock;
-use crate::files::output::{LineAppender, Output, STDOUT, finish_file, name_output, readable};
+use crate::files::output::{Output, STDOUT, finish_file, is_at_end, name_output, readable};
 use crate::files::{filter_file, foreign_file, key_fields, key_transforms, line_ends};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
@@ -52,14 +52,13 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let mut our_files = inputs.clone();
     our_files.extend([&files.path, &files.exact].map(|path| Source::Path(path.clone())));
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
-    let mut appender = output.as_mut().map(|out| appender(out, settings.delimiter, &progress));
     // An earlier run has printed the header.
-    let first_bytes = appender.as_ref().map(LineAppender::first_bytes).transpose();
-    settings.appended_to = first_bytes.map_err(Failure::of_stdout)?.flatten();
+    let before = output.as_mut().map(|output| appended_to(output, &progress)).transpose();
+    settings.appended_to = before.map_err(Failure::of_stdout)?.flatten();
     settings.keys_only = args.rows.keys_only;
     // Rows after those of an earlier run would be a file after a file.
     settings.binary_output = settings.appended_to.is_none() && !is_terminal(None);
-    let sink = appender.as_mut().map(|out| out as &mut (dyn io::Write + Send));
+    let sink = output.as_mut().map(Output::writer);
     signal::stop_on_first();
     // Without a save at intervals, only a full log asks for one.
     let every = if args.dry_run { Duration::MAX } else { Duration::from_secs_f64(args.save_every) };
@@ -103,13 +102,10 @@ fn failure(error: petal_lines::Error, filter: &Path) -> Failure {
     }
 }
 
-/// Returns an appender of lines to standard output.
-fn appender<'a>(
-    output: &'a mut Output,
-    delimiter: u8,
-    progress: &ProgressReporter,
-) -> LineAppender<'a> {
-    let before = output.file().map_or(Ok(None), |file| readable(file)).unwrap_or_else(|error| {
+/// Returns the file that standard output is appended to.
+fn appended_to(output: &mut Output, progress: &ProgressReporter) -> io::Result<Option<AppendedTo>> {
+    let Some(file) = output.file() else { return Ok(None) };
+    let before = readable(file).unwrap_or_else(|error| {
         progress.print(&format!(
             "warning: standard output: cannot read the end of the file: {}; if its last line is not \
              terminated, the first new line is joined to it",
@@ -117,7 +113,7 @@ fn appender<'a>(
         ));
         None
     });
-    LineAppender::new(output, before, delimiter)
+    before.map(|before| Ok(AppendedTo::new(before, is_at_end(file)?))).transpose()
 }
 
 /// The filter file and its fingerprint log.

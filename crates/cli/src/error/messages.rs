@@ -66,6 +66,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::NullDelimiter => "-z",
         Setting::Text => "--text",
         Setting::Separator => "--separator",
+        Setting::Quote => "--quote",
         Setting::Columns => "--column",
         Setting::KeysOnly => "--keys-only",
         _ => "a setting",

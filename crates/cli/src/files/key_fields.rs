@@ -14,7 +14,26 @@ pub(crate) fn note_if_different(
     keys: &KeySpec,
     progress: &ProgressReporter,
 ) {
-    note_difference((path, metadata), ("those of this job", &filter_metadata(keys)), progress);
+    let others = ("those of this job", &*filter_metadata(keys));
+    if let Some(difference) = Difference::of((path, metadata), others) {
+        difference.print(progress);
+    }
+}
+
+/// Prints a note if the keys of a query are made of other fields than those of the filter and none was
+/// found, or none can be.
+pub(crate) fn note_if_not_found(
+    path: &Path,
+    metadata: &str,
+    keys: &KeySpec,
+    found: bool,
+    progress: &ProgressReporter,
+) {
+    let others = ("those of this job", &*filter_metadata(keys));
+    let difference = Difference::of((path, metadata), others);
+    if let Some(difference) = difference.filter(|difference| difference.never_equal || !found) {
+        difference.print(progress);
+    }
 }
 
 /// Returns the metadata of the union of two filters. Prints a note if their keys are made of different
@@ -26,7 +45,9 @@ pub(crate) fn merged(
     progress: &ProgressReporter,
 ) -> String {
     let name = format!("those of {}", other.0.display());
-    note_difference((path, metadata), (&name, other.1), progress);
+    if let Some(difference) = Difference::of((path, metadata), (&name, other.1)) {
+        difference.print(progress);
+    }
     with_keys_of(metadata, other.1)
 }
 
@@ -43,28 +64,39 @@ pub(crate) fn added(metadata: &str, keys: &KeySpec) -> String {
     with_keys_of(metadata, &filter_metadata(keys))
 }
 
-fn note_difference(
-    (path, metadata): (&Path, &str),
-    (others, other): (&str, &str),
-    progress: &ProgressReporter,
-) {
-    let (recorded, other) = (recorded_keys(metadata), recorded_keys(other));
-    if recorded.is_empty() || other.is_empty() {
-        return;
+/// How the keys of a filter differ from others.
+struct Difference {
+    text: String,
+    /// Whether one is of several fields and the other of one.
+    never_equal: bool,
+}
+
+impl Difference {
+    fn of((path, metadata): (&Path, &str), (others, other): (&str, &str)) -> Option<Self> {
+        let (recorded, other) = (recorded_keys(metadata), recorded_keys(other));
+        if recorded.is_empty() || other.is_empty() {
+            return None;
+        }
+        let names =
+            |keys: &[String]| keys.iter().map(|key| fields(key).to_owned()).collect::<Vec<_>>();
+        let (recorded, other) = (names(&recorded), names(&other));
+        if other.iter().all(|key| recorded.contains(key)) {
+            return None;
+        }
+        let count = |keys: &[String]| keys.iter().map(|key| is_list(key)).collect::<Vec<_>>();
+        let (ours, theirs) = (recorded.join(" and "), other.join(" and "));
+        let never_equal = !count(&recorded).iter().any(|list| count(&other).contains(list));
+        let text = format!("the keys of {} are {ours}, {others} are {theirs}", path.display());
+        Some(Self { text, never_equal })
     }
-    let names = |keys: &[String]| keys.iter().map(|key| fields(key).to_owned()).collect::<Vec<_>>();
-    let (recorded, other) = (names(&recorded), names(&other));
-    if other.iter().all(|key| recorded.contains(key)) {
-        return;
+
+    fn print(&self, progress: &ProgressReporter) {
+        let text = &self.text;
+        progress.print(&match self.never_equal {
+            true => format!("warning: {text}; a key of several fields never equals a key of one"),
+            false => format!("note: {text}"),
+        });
     }
-    let count = |keys: &[String]| keys.iter().map(|key| is_list(key)).collect::<Vec<_>>();
-    let filter = path.display();
-    let (ours, theirs) = (recorded.join(" and "), other.join(" and "));
-    let (kind, end) = match count(&recorded).iter().any(|list| count(&other).contains(list)) {
-        true => ("note", ""),
-        false => ("warning", "; a key of several fields never equals a key of one"),
-    };
-    progress.print(&format!("{kind}: the keys of {filter} are {ours}, {others} are {theirs}{end}"));
 }
 
 /// Returns the names of the fields, without the separator and the header of a file.

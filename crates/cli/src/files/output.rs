@@ -172,9 +172,6 @@ pub(crate) fn finish_file(file: AtomicFile, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Bytes at the start of a file in which a header is expected.
-const FIRST_BYTES: usize = 64 << 10;
-
 pub(crate) const STDOUT: &str = "standard output";
 
 /// Returns the memory limit that remains beside the buffers of outputs that are uploads.
@@ -220,59 +217,11 @@ impl Write for Output {
     }
 }
 
-/// Appends lines to a file. Terminates the last line of the file first if it has no delimiter,
-/// because an earlier run was killed or its disk was full.
-///
-/// Writes nothing before the first line.
-pub(crate) struct LineAppender<'a> {
-    output: &'a mut Output,
-    /// The same file opened for reading, until the first write.
-    before: Option<File>,
-    delimiter: u8,
-}
-
-impl<'a> LineAppender<'a> {
-    /// Creates an appender of lines that end in `delimiter`; `before` is the result of [`readable`].
-    pub(crate) fn new(output: &'a mut Output, before: Option<File>, delimiter: u8) -> Self {
-        Self { output, before, delimiter }
-    }
-
-    /// Returns the first bytes of the file that lines are appended to; `None` if it is empty.
-    pub(crate) fn first_bytes(&self) -> io::Result<Option<Vec<u8>>> {
-        let Some(before) = &self.before else { return Ok(None) };
-        let mut bytes = vec![0; FIRST_BYTES];
-        let got = before.read_at(&mut bytes, 0)?;
-        bytes.truncate(got);
-        Ok(Some(bytes))
-    }
-
-    fn terminate_last_line(&mut self, before: &File) -> io::Result<()> {
-        let Some(file) = self.output.file() else { return Ok(()) };
-        let length = before.metadata()?.len();
-        // At another position the user overwrites the file on purpose.
-        let appends = fcntl_getfl(&*file)?.contains(OFlags::APPEND);
-        if length == 0 || !(appends || io::Seek::stream_position(file)? == length) {
-            return Ok(());
-        }
-        let mut last = [0];
-        before.read_exact_at(&mut last, length - 1)?;
-        if last[0] == self.delimiter { Ok(()) } else { file.write_all(&[self.delimiter]) }
-    }
-}
-
-impl Write for LineAppender<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !bytes.is_empty()
-            && let Some(before) = self.before.take()
-        {
-            self.terminate_last_line(&before)?;
-        }
-        self.output.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
-    }
+/// Returns whether what is written to a file follows its last byte. At another position the user
+/// overwrites the file on purpose.
+pub(crate) fn is_at_end(file: &mut File) -> io::Result<bool> {
+    let appends = fcntl_getfl(&*file)?.contains(OFlags::APPEND);
+    Ok(appends || io::Seek::stream_position(file)? == file.metadata()?.len())
 }
 
 /// Opens the same file for reading, because the shell opens the file of `>>` only for writing.

@@ -8,6 +8,8 @@ use crate::text;
 pub(super) enum Message {
     /// Printed each time.
     Note(String),
+    /// A note that is printed once.
+    Once(String),
     /// Printed once, even if an input is read twice.
     Warning(String),
 }
@@ -32,6 +34,46 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             text::count(phases),
             if phases == 1 { "phase is" } else { "phases are" },
         )),
+        // A comma is what CSV has.
+        Note::Separator { input, more, separator } if separator != b',' => Message::Once(format!(
+            "{} separated by {}, as the first records show; if they are not, use --separator",
+            subject(&format!("the columns of {}", name(input)), more, "are", "are"),
+            separator_name(separator),
+        )),
+        Note::Undivided { input, more, separator, found } => Message::Warning(format!(
+            "no record of {} separated by {}, so that each is one column, but all have {}; check \
+             --separator",
+            subject(input, more, "is", "are"),
+            separator_name(separator),
+            separator_name(found),
+        )),
+        Note::LiteralQuotes { input, more } => Message::Warning(format!(
+            "columns of {} with a quote, which belongs to the key because tabs separate columns; \
+             if the quotes only enclose them, use --quote '\"', otherwise --quote none",
+            subject(input, more, "begin and end", "begin and end"),
+        )),
+        Note::LongField { input, more, byte, lines } => Message::Warning(format!(
+            "quotes of {} over many lines, {} in the record at byte {}; if a quote is a byte like \
+             any other there, use --quote none",
+            subject(input, more, "go", "go"),
+            text::count(lines),
+            text::count(byte),
+        )),
+        Note::CrLineEnds { input, more } => Message::Warning(format!(
+            "{} CR between lines but no LF, so everything is one line; convert it with \
+             tr '\\r' '\\n'",
+            subject(input, more, "has", "have"),
+        )),
+        Note::CsvSettings { input } => Message::Once(format!(
+            "{} has columns of its own; --separator, --quote, --escape and --header are for CSV \
+             and have no effect",
+            name(input),
+        )),
+        Note::ClosedQuote => Message::Note(
+            "standard output ends within a quoted column; it is closed, and the record is printed \
+             again if the inputs have it"
+                .to_owned(),
+        ),
         Note::MissingValue { input, more, pointer } => {
             Message::Warning(missing_value(input, more, pointer))
         }

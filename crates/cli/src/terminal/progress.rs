@@ -162,10 +162,9 @@ impl ProgressReporter {
         }
     }
 
-    /// Prints a warning, unless it was printed before.
-    fn warn(&self, warning: String) {
-        let line = format!("warning: {warning}");
-        if self.warned.lock().is_ok_and(|mut warned| warned.insert(warning)) {
+    /// Prints a line, unless it was printed before.
+    fn print_once(&self, line: String) {
+        if self.warned.lock().is_ok_and(|mut printed| printed.insert(line.clone())) {
             self.print(&line);
         }
     }
@@ -288,7 +287,8 @@ impl Progress for ProgressReporter {
             Note::Tally { lines, new, fpr } => self.show_tally(lines, new, fpr),
             note => match notes::message(note) {
                 Some(Message::Note(text)) => self.print(&format!("note: {text}")),
-                Some(Message::Warning(text)) => self.warn(text),
+                Some(Message::Once(text)) => self.print_once(format!("note: {text}")),
+                Some(Message::Warning(text)) => self.print_once(format!("warning: {text}")),
                 None => {}
             },
         }

@@ -217,8 +217,8 @@ fn job(dir: &TestDir, seed: u64) {
     };
     let header = if header && !by_name { "--header" } else { "" };
     let separator = match separator {
-        b',' => "",
-        b'\t' => "--separator tab",
+        b',' => "--separator ,",
+        b'\t' => "--separator tab --quote '\"'",
         _ => "--separator ';'",
     };
     let (strategy, jobs) = (rng.pick(&STRATEGIES), rng.pick(&[1, 2, 3, 8]));
@@ -297,7 +297,7 @@ fn dedup_writes_the_header_to_both_outputs() {
     assert_eq!(dir.read("dupes"), b"id,url,lang\n1,http://b,xx\n");
     let kept = String::from_utf8(dir.read("kept")).unwrap();
     assert_eq!(format!("{kept}1,http://b,xx\n"), A);
-    assert_eq!(dir.run("dedup -c a.tsv --column url").text(), "3\n");
+    assert_eq!(dir.run("dedup -c a.tsv --column url --quote \"").text(), "3\n");
     assert_eq!(dir.run("dedup --approx -c -n 100 a.csv --column lang").text(), "4\n");
     // Without a record, the header is printed all the same.
     assert_eq!(dir.run("diff a.csv a.csv --column url").text(), "id,url,lang\n");
@@ -470,15 +470,15 @@ fn unusable_columns_and_records_are_errors() {
         ),
         (
             "dedup short.csv --column x",
-            "short.csv: the record at byte 10: has 1 field, but the key is in field 2;",
+            "short.csv: the record at byte 10 (line 3): has 1 field, but the key is in field 2;",
         ),
         (
             "dedup open.csv --column url",
-            "open.csv: the record at byte 6 has a quote that is not closed before the end",
+            "open.csv: the record at byte 6 (line 3) has a quote that is not closed before the end",
         ),
         (
             "dedup long.csv --column url -m 8M",
-            "long.csv: the record at byte 4 has a quote that is not closed within 2 MiB",
+            "long.csv: the record at byte 4 (line 2) has a quote that is not closed within 2 MiB",
         ),
         ("check no.petal a.csv --column 0", "columns are counted from 1"),
         ("dedup a.csv --column url, ", "expected names or numbers of columns"),
@@ -487,7 +487,7 @@ fn unusable_columns_and_records_are_errors() {
         ("dedup a.csv --json-key /a --header", "cannot be used with"),
         ("dedup a.csv --json-key /a --separator ;", "cannot be used with"),
         ("dedup a.csv --column 1 --separator ab", "expected one byte"),
-        ("dedup a.csv --column 1 --separator \"", "cannot separate columns"),
+        ("dedup a.csv --column 1 --separator \"", "cannot separate fields"),
     ];
     for (args, why) in cases {
         for jobs in [1, 3] {

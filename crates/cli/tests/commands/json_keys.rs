@@ -233,9 +233,12 @@ fn lines_that_are_no_json_are_errors() {
     let cases = [
         (
             "dedup a --json-key /a",
-            "a: the record at byte 8: is no JSON: trailing comma at its byte 8; correct",
+            "a: the record at byte 8 (line 2): is no JSON: trailing comma at its byte 8; correct",
         ),
-        ("dedup deep --json-key /a", "deep: the record at byte 0: is no JSON: EOF while parsing"),
+        (
+            "dedup deep --json-key /a",
+            "deep: the record at byte 0 (line 1): is no JSON: EOF while parsing",
+        ),
         ("dedup a --json-key a", "expected a JSON pointer, such as /a"),
         ("dedup a --json-key /a~", "~ is written ~0"),
         ("dedup a --json-key /a --column 1", "cannot be used with"),

@@ -9,6 +9,7 @@ mod completions_and_man;
 mod compressed;
 mod count;
 mod counting;
+mod dialects;
 mod dupes_output;
 mod errors;
 mod estimate;

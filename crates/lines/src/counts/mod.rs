@@ -105,7 +105,7 @@ impl CountJob {
         table: Option<u64>,
     ) -> Result<CountReport> {
         let (budget, inputs) = settings.open(&self.inputs)?;
-        let start = settings.output_start(&inputs);
+        let start = settings.output_start(&inputs)?;
         let temp = TempDir::new(&settings.temp_dir).counted_in(&settings.disk_usage);
         let spool = |input: Input| input.spool(&temp, settings.progress);
         let inputs = inputs.into_iter().map(spool).collect::<Result<Vec<_>>>()?;

@@ -31,7 +31,7 @@ impl<'a> CountOutput<'a> {
         mut start: OutputStart,
         rows: Option<RowLines>,
     ) -> Result<Self> {
-        let of_keys = rows.and_then(|rows| rows.separator);
+        let of_keys = rows.and_then(|rows| Some(rows.dialect?.separator));
         let separator = start.separator.or(of_keys).unwrap_or(b'\t');
         if let Some(header) = &mut start.header {
             header.splice(..0, b"count".iter().copied().chain([separator]));

@@ -97,10 +97,10 @@ impl Error {
                 vec![Raise(Setting::MemoryLimit), Advice::CheckDelimiter]
             }
             ErrorKind::OpenQuotes { limit: None, .. } => {
-                vec![other("close the quote"), Change(Setting::Separator)]
+                vec![other("close the quote"), Change(Setting::Separator), Change(Setting::Quote)]
             }
             ErrorKind::OpenQuotes { .. } => {
-                vec![other("close the quote"), Raise(Setting::MemoryLimit)]
+                vec![other("close the quote"), Change(Setting::Quote), Raise(Setting::MemoryLimit)]
             }
             ErrorKind::InvalidHeader { repeated: true, .. } => {
                 vec![other("name the column by its number")]

@@ -106,18 +106,20 @@ impl fmt::Display for Problem<'_> {
             ErrorKind::InvalidLine { input, offset, reason } => {
                 write!(f, "{input}: the line at byte {offset}: {reason}")
             }
-            ErrorKind::InvalidRecord { input, offset, reason } => {
-                write!(f, "{input}: the record at byte {offset}: {reason}")
+            ErrorKind::InvalidRecord { input, offset, line, reason } => {
+                write!(f, "{input}: the record at byte {offset}{}: {reason}", Line(*line))
             }
-            ErrorKind::OpenQuotes { input, offset, limit: None } => write!(
+            ErrorKind::OpenQuotes { input, offset, line, limit: None } => write!(
                 f,
-                "{input}: the record at byte {offset} has a quote that is not closed before the end \
-                 of the input"
+                "{input}: the record at byte {offset}{} has a quote that is not closed before the \
+                 end of the input",
+                Line(*line)
             ),
-            ErrorKind::OpenQuotes { input, offset, limit: Some(limit) } => write!(
+            ErrorKind::OpenQuotes { input, offset, line, limit: Some(limit) } => write!(
                 f,
-                "{input}: the record at byte {offset} has a quote that is not closed within {}, a \
+                "{input}: the record at byte {offset}{} has a quote that is not closed within {}, a \
                  quarter of the memory limit",
+                Line(*line),
                 format_size(*limit)
             ),
             ErrorKind::InvalidHeader { input, problem, .. } => write!(f, "{input}: {problem}"),
@@ -312,5 +314,14 @@ impl fmt::Display for Error {
             write!(f, "{}{advice}", if number == 0 { "; " } else { ", or " })?;
         }
         Ok(())
+    }
+}
+
+/// The line beside a byte, if it is known.
+struct Line(Option<u64>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |line| write!(f, " (line {line})"))
     }
 }

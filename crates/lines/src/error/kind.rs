@@ -167,6 +167,8 @@ pub enum ErrorKind {
         input: String,
         /// Where the record begins.
         offset: u64,
+        /// The line on which it begins, from 1, if known.
+        line: Option<u64>,
         /// The reason, and what to do.
         reason: String,
     },
@@ -176,6 +178,8 @@ pub enum ErrorKind {
         input: String,
         /// Where its record begins.
         offset: u64,
+        /// The line on which it begins, from 1, if known.
+        line: Option<u64>,
         /// The longest record that fits; `None` if the input ended before.
         limit: Option<u64>,
     },
@@ -484,6 +488,8 @@ pub enum Setting {
     Text,
     /// The separator of CSV fields.
     Separator,
+    /// The quote of CSV fields.
+    Quote,
     /// The columns of the key.
     Columns,
     /// Whether only the keys of rows are printed.
@@ -513,6 +519,7 @@ impl fmt::Display for Setting {
             Self::NullDelimiter => "NUL as the delimiter",
             Self::Text => "reading as text",
             Self::Separator => "the separator",
+            Self::Quote => "the quote",
             Self::Columns => "the columns",
             Self::KeysOnly => "printing only keys",
         })

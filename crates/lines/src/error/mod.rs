@@ -103,17 +103,27 @@ impl Error {
 
     /// A record without a key: `reason` says why, and what to do.
     pub(crate) fn bad_record(input: &str, offset: u64, reason: String) -> Self {
-        Self::new(ErrorKind::InvalidRecord { input: input.into(), offset, reason })
+        Self::new(ErrorKind::InvalidRecord { input: input.into(), offset, line: None, reason })
     }
 
     /// A quote that is not closed before the end of the input.
     pub(crate) fn open_quotes(input: &str, offset: u64) -> Self {
-        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, limit: None })
+        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, line: None, limit: None })
     }
 
     /// A quote that is not closed within the longest record.
     pub(crate) fn long_quotes(input: &str, offset: u64, limit: u64) -> Self {
-        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, limit: Some(limit) })
+        let limit = Some(limit);
+        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, line: None, limit })
+    }
+
+    /// Returns where the record of this error begins: its byte, and its line if that is known.
+    pub(crate) fn record_mut(&mut self) -> Option<(u64, &mut Option<u64>)> {
+        match &mut *self.0 {
+            ErrorKind::InvalidRecord { offset, line, .. }
+            | ErrorKind::OpenQuotes { offset, line, .. } => Some((*offset, line)),
+            _ => None,
+        }
     }
 
     /// A header without a column of the key; `repeated`: it has the name twice.

@@ -2,8 +2,8 @@
 //!
 //! Compressed files in formats that are not decompressed, archives, Parquet files, petal filters and
 //! text in UTF-16 or UTF-32 are errors: read as lines, they would give a wrong result. A UTF-8 byte
-//! order mark, and CRLF line ends besides LF, in one input or in several, are reported as notes,
-//! because they may be intended.
+//! order mark, CRLF line ends besides LF, in one input or in several, and CR without LF are reported as
+//! notes, because they may be intended.
 //!
 //! Invariant: no text in UTF-8 or in an 8-bit encoding is refused. Every signature has a byte that
 //! text does not have, or is confirmed by a later byte. The exception is a text of fewer than 16
@@ -32,21 +32,27 @@ enum Ends {
     Crlf,
     /// Some lines end in LF and others in CRLF.
     Both,
+    /// There are CR, but no LF, so that everything is one line.
+    Cr,
 }
 
 impl Ends {
-    /// Returns the line ends of the lines; `None` if there is no line end.
+    /// Returns the line ends of a text; `None` if there is none. A CR that may belong to CRLF is none.
     fn of(begin: &[u8]) -> Option<Self> {
         let (mut lines, mut returns) = (0u64, 0u64);
         for at in memchr::memchr_iter(b'\n', begin) {
             lines += 1;
             returns += u64::from(at > 0 && begin[at - 1] == b'\r');
         }
-        (lines > 0).then_some(match returns {
-            0 => Self::Lf,
-            returns if returns == lines => Self::Crlf,
-            _ => Self::Both,
-        })
+        match (lines, returns) {
+            (0, _) => {
+                let cr = memchr::memchr(b'\r', begin).filter(|at| at + 1 < begin.len());
+                cr.map(|_| Self::Cr)
+            }
+            (_, 0) => Some(Self::Lf),
+            _ if returns == lines => Some(Self::Crlf),
+            _ => Some(Self::Both),
+        }
     }
 }
 
@@ -122,12 +128,10 @@ impl ContentChecks {
     }
 
     fn keep(&self, name: &str, begin: &[u8]) {
-        if self.quiet {
-            return;
-        }
-        let mark = begin.starts_with(b"\xef\xbb\xbf");
-        let has_ends = self.delimiter == b'\n' && !self.no_ends;
-        let ends = if has_ends { Ends::of(begin) } else { None };
+        let mark = !self.quiet && begin.starts_with(b"\xef\xbb\xbf");
+        let ends = if self.delimiter == b'\n' { Ends::of(begin) } else { None };
+        // Keys without the CR do not depend on the line ends, unless all lines are one.
+        let ends = ends.filter(|ends| *ends == Ends::Cr || !self.quiet && !self.no_ends);
         if mark || ends.is_some() {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let new =
@@ -150,6 +154,13 @@ impl ContentChecks {
             first.mark_noted = true;
             let more = marks.map(|(_, input)| input.mark_noted = true).count() as u64;
             progress.note(Note::ByteOrderMark { input: name, more });
+        }
+        let is_new = |input: &Known| input.ends == Some(Ends::Cr) && !input.ends_noted;
+        let mut cr = known.iter_mut().filter(|(_, input)| is_new(input));
+        if let Some((name, first)) = cr.next() {
+            first.ends_noted = true;
+            let more = cr.map(|(_, input)| input.ends_noted = true).count() as u64;
+            progress.note(Note::CrLineEnds { input: name, more });
         }
         let mut both = known
             .iter_mut()
@@ -411,6 +422,17 @@ mod tests {
         check("e", "one\r\ntwo\n");
         checks.note(&notes);
         assert_eq!(noted(), "MixedLineEnds { crlf: \"e\", more: 0, lf: \"e\" }");
+        // Also if the CR is no part of keys.
+        for checks in [
+            ContentChecks::new(b'\n', false),
+            ContentChecks::new(b'\n', false).quiet(),
+            ContentChecks::new(b'\n', false).without_line_ends(),
+        ] {
+            checks.check("f", b"one\rtwo\r").unwrap();
+            checks.check("g", b"one\r").unwrap();
+            checks.note(&notes);
+            assert_eq!(noted(), "CrLineEnds { input: \"f\", more: 0 }");
+        }
         // NUL ends lines: CR and LF are bytes like any other.
         let checks = ContentChecks::new(0, false);
         checks.check("a", b"one\r\n\0").unwrap();

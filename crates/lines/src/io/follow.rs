@@ -41,7 +41,7 @@ impl FollowedFiles {
     pub(super) fn open(paths: &[PathBuf], keys: &KeySpec, delimiter: u8) -> Result<Self> {
         let rules = RecordRules::new(paths, keys, delimiter)?;
         let files = paths.iter().map(|path| {
-            FollowedFile::open(path, &rules).map_err(|e| Error::read(&path.to_string_lossy(), e))
+            FollowedFile::open(path).map_err(|e| Error::read(&path.to_string_lossy(), e))
         });
         let files = files.collect::<Result<_>>()?;
         Ok(Self { files, rules, records: vec![], returned: 0, failed: None })
@@ -123,9 +123,9 @@ fn id_of(data: &Metadata) -> FileId {
 }
 
 impl FollowedFile {
-    fn open(path: &Path, rules: &RecordRules) -> io::Result<Self> {
+    fn open(path: &Path) -> io::Result<Self> {
         let (file, id) = open(path)?;
-        Ok(Self { path: path.to_owned(), file, id, offset: 0, partial: Partial::new(rules) })
+        Ok(Self { path: path.to_owned(), file, id, offset: 0, partial: Partial::new() })
     }
 
     /// Appends whole records to `records`, about [`BLOCK`] bytes at most.
@@ -161,7 +161,7 @@ impl FollowedFile {
             return Err(unfit("it is compressed; only text can be followed".to_owned()));
         }
         self.offset += got as u64;
-        self.partial.take_whole(&self.path, got, rules, records)?;
+        self.partial.take_whole(&self.path, false, rules, records)?;
         Ok(got > 0)
     }
 }
@@ -265,7 +265,7 @@ mod tests {
 
     fn follow_columns(paths: &[PathBuf], list: &str, header: bool) -> Result<FollowedFiles> {
         let columns = Columns::parse_list(list).unwrap();
-        let fields = Fields::Columns(Columns { columns, separator: None, header });
+        let fields = Fields::Columns(Columns { columns, header, ..Columns::default() });
         FollowedFiles::open(paths, &KeySpec { fields, transforms: vec![] }, b'\n')
     }
 

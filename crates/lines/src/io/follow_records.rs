@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::header::MARK;
 use crate::error::{Error, Result};
-use crate::keys::{Column, Columns, EndScan, Fields, KeySpec, field_values};
+use crate::keys::{
+    Column, Columns, Dialect, EndScan, Fields, KeySpec, field_values, guess_separator,
+};
 
 /// Maximum length of a record whose end is not written yet.
 pub(super) const LONGEST_RECORD: usize = 16 << 20;
@@ -22,7 +24,8 @@ pub(super) struct RecordRules {
 }
 
 struct CsvRules {
-    separator: u8,
+    /// How the records are written; `None` until the first records of a file show it.
+    dialect: Option<Dialect>,
     /// The columns of the key, with their names.
     columns: Columns,
     /// The file whose first record was returned first, and the fields of that record.
@@ -38,26 +41,40 @@ impl RecordRules {
         let Fields::Columns(columns) = &keys.fields else {
             return Ok(Self { delimiter, csv: None });
         };
-        let separator_of = |path: &PathBuf| columns.separator_of(&path.to_string_lossy());
-        let separator = paths.first().map_or(b',', separator_of);
-        if let Some(other) = paths.iter().find(|path| separator_of(path) != separator) {
+        let dialect_of = |path: &PathBuf| columns.dialect_of(&path.to_string_lossy());
+        let dialect = paths.iter().find_map(dialect_of);
+        let differs = |path: &&PathBuf| dialect_of(path).is_some_and(|own| Some(own) != dialect);
+        if let Some(other) = paths.iter().find(differs) {
             let problem = "its fields are separated by another byte than those of the first file; \
                            follow it on its own";
             return Err(Error::read(&other.to_string_lossy(), unfit(problem.to_owned())));
         }
-        let csv = CsvRules { separator, columns: columns.clone(), first: None };
+        let csv = CsvRules { dialect, columns: columns.clone(), first: None };
         Ok(Self { delimiter, csv: Some(csv) })
     }
 }
 
 impl CsvRules {
+    /// Returns the dialect, which follows from the first bytes of a file if that is not known yet.
+    /// `None` if more bytes are needed. A reader of the records that are returned comes to the same
+    /// result, because they begin with these bytes.
+    fn dialect(&mut self, bytes: &[u8], ended: bool) -> Option<Dialect> {
+        if self.dialect.is_none() {
+            let first = bytes.strip_prefix(MARK).unwrap_or(bytes);
+            let separator = guess_separator(first, ended, |byte| self.columns.dialect(byte));
+            self.dialect = separator.map(|separator| self.columns.dialect(separator));
+        }
+        self.dialect
+    }
+
     /// Returns the number of bytes to skip at the start of a file that begins with `records`.
     /// `replaced`: the file has taken the place of another.
     fn skipped(&mut self, path: &Path, records: &[u8], replaced: bool) -> io::Result<usize> {
         let mark = if records.starts_with(MARK) { MARK.len() } else { 0 };
         let first = &records[mark..];
-        let end = EndScan::new(self.separator).first(first).unwrap_or(first.len());
-        let fields = field_values(&first[..end], self.separator);
+        let dialect = self.dialect.unwrap_or(Dialect::RFC);
+        let end = EndScan::new(dialect).first(first).unwrap_or(first.len());
+        let fields = field_values(&first[..end], dialect);
         let Some((file, header)) = &self.first else {
             self.first = Some((path.to_owned(), fields));
             return Ok(0);
@@ -68,7 +85,7 @@ impl CsvRules {
         if fields == *header {
             return Ok((mark + end + 1).min(records.len()));
         }
-        if replaced && !self.is_header(path, &first[..end]) {
+        if replaced && !self.is_header(dialect, &first[..end]) {
             return Ok(mark);
         }
         Err(unfit(match replaced {
@@ -80,17 +97,19 @@ impl CsvRules {
     }
 
     /// Returns whether a record has the names of all columns of the key.
-    fn is_header(&self, path: &Path, record: &[u8]) -> bool {
+    fn is_header(&self, dialect: Dialect, record: &[u8]) -> bool {
         let is_name = |column: &Column| matches!(column, Column::Name(_));
         self.columns.columns.iter().any(is_name)
-            && self.columns.resolved(&path.to_string_lossy(), Some(record)).is_ok()
+            && self.columns.resolved(dialect, Some(record)).is_ok()
     }
 }
 
 /// The start of a record of one file whose end is not written yet.
 pub(super) struct Partial {
     pub(super) bytes: Vec<u8>,
-    /// Finds the ends of CSV records; at the end of `bytes`.
+    /// Bytes at the start that have no end of a record.
+    searched: usize,
+    /// Finds the ends of CSV records; after the bytes that were searched.
     scan: Option<EndScan>,
     /// Whether no record of the file was whole yet.
     first: bool,
@@ -100,20 +119,23 @@ pub(super) struct Partial {
 
 impl Partial {
     /// At the start of a file.
-    pub(super) fn new(rules: &RecordRules) -> Self {
-        let scan = rules.csv.as_ref().map(|csv| EndScan::new(csv.separator));
-        Self { bytes: Vec::new(), scan, first: true, replaced: false }
+    pub(super) fn new() -> Self {
+        Self { bytes: Vec::new(), searched: 0, scan: None, first: true, replaced: false }
     }
 
-    /// Moves the whole records to `records`. The last `new` bytes have not been searched yet.
+    /// Moves the whole records to `records`. `ended`: no bytes will be added.
     pub(super) fn take_whole(
         &mut self,
         path: &Path,
-        new: usize,
+        ended: bool,
         rules: &mut RecordRules,
         records: &mut Vec<u8>,
     ) -> io::Result<()> {
-        let from = self.bytes.len() - new;
+        if let (None, Some(csv)) = (self.scan, &mut rules.csv) {
+            let Some(dialect) = csv.dialect(&self.bytes, ended) else { return Ok(()) };
+            self.scan = Some(EndScan::new(dialect));
+        }
+        let from = std::mem::replace(&mut self.searched, self.bytes.len());
         let end = match &mut self.scan {
             Some(scan) => scan.last(&self.bytes[from..]),
             None => memchr::memrchr(rules.delimiter, &self.bytes[from..]),
@@ -134,6 +156,7 @@ impl Partial {
         self.first = false;
         records.extend_from_slice(&self.bytes[skipped..end]);
         self.bytes.drain(..end);
+        self.searched = self.bytes.len();
         Ok(())
     }
 
@@ -147,16 +170,16 @@ impl Partial {
         rules: &mut RecordRules,
         records: &mut Vec<u8>,
     ) -> io::Result<()> {
-        if self.scan.as_ref().is_some_and(EndScan::is_quoted) {
+        if !self.bytes.is_empty() {
+            self.bytes.push(rules.delimiter);
+            self.take_whole(path, true, rules, records)?;
+        }
+        if !self.bytes.is_empty() {
             let problem = "a quote in its last record was not closed when it was replaced; start \
                            again to read the new file";
             return Err(unfit(problem.to_owned()));
         }
-        if !self.bytes.is_empty() {
-            self.bytes.push(rules.delimiter);
-            self.take_whole(path, 1, rules, records)?;
-        }
-        *self = Self { replaced: true, ..Self::new(rules) };
+        *self = Self { replaced: true, ..Self::new() };
         Ok(())
     }
 

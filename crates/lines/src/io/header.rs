@@ -1,10 +1,11 @@
-//! The start of an input of records: a byte order mark and a header, which are no records.
+//! The start of an input of records: a byte order mark and a header, which are no records, and the
+//! dialect of CSV.
 
 use std::io;
 
 use super::poll_read::PollRead;
 use crate::error::{Error, Result};
-use crate::keys::EndScan;
+use crate::keys::{Columns, Dialect, EndScan, guess_separator};
 use crate::progress::Progress;
 
 /// The UTF-8 byte order mark.
@@ -15,7 +16,11 @@ const STEP: usize = 16 << 10;
 
 /// What precedes the records of an input.
 pub(super) struct Start {
-    /// The header without its LF; `None` if the input has no bytes.
+    /// The dialect of CSV.
+    pub(super) dialect: Option<Dialect>,
+    /// Whether the dialect follows from the first records.
+    pub(super) guessed: bool,
+    /// The header without its LF; `None` if there is none, or the input has no bytes.
     pub(super) header: Option<Vec<u8>>,
     /// Whether there is a byte order mark.
     pub(super) mark: bool,
@@ -26,12 +31,12 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Reads the byte order mark, and with `separator` a header, which may be `longest` bytes long.
-    /// Reads as little as the stream allows.
+    /// Reads the byte order mark, and with `columns` as many records as their dialect depends on, and
+    /// their header, if any, which may be `longest` bytes long. Reads as little as the stream allows.
     pub(super) fn read(
         stream: &mut dyn PollRead,
         name: &str,
-        separator: Option<u8>,
+        columns: Option<&Columns>,
         longest: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
@@ -41,17 +46,26 @@ impl Start {
         }
         let mark = bytes.starts_with(MARK);
         let begin = if mark { MARK.len() } else { 0 };
-        let Some(separator) = separator else {
+        let named = columns.and_then(|columns| columns.dialect_of(name));
+        let (mut dialect, guessed) = (named, columns.is_some() && named.is_none());
+        while let (None, Some(columns)) = (dialect, columns) {
+            let guess = guess_separator(&bytes[begin..], ended, |byte| columns.dialect(byte));
+            dialect = guess.map(|separator| columns.dialect(separator));
+            if dialect.is_none() {
+                ended = !read_more(stream, name, &mut bytes, progress)?;
+            }
+        }
+        let Some(scanned) = dialect.filter(|_| columns.is_some_and(Columns::has_header)) else {
             let rest = bytes.split_off(begin);
-            return Ok(Self { header: None, mark, length: begin, rest });
+            return Ok(Self { dialect, guessed, header: None, mark, length: begin, rest });
         };
-        let (mut scan, mut at) = (EndScan::new(separator), begin);
+        let (mut scan, mut at) = (EndScan::new(scanned), begin);
         loop {
             // The search ends with the first record; until then it can be continued.
             if let Some(end) = scan.first(&bytes[at..]).map(|end| at + end) {
                 let rest = bytes.split_off(end + 1);
                 let header = Some(bytes[begin..end].to_vec());
-                return Ok(Self { header, mark, length: end + 1, rest });
+                return Ok(Self { dialect, guessed, header, mark, length: end + 1, rest });
             }
             at = bytes.len();
             if at as u64 > longest {
@@ -69,7 +83,7 @@ impl Start {
         }
         let length = bytes.len();
         let header = (length > begin).then(|| bytes.split_off(begin));
-        Ok(Self { header, mark, length, rest: Vec::new() })
+        Ok(Self { dialect, guessed, header, mark, length, rest: Vec::new() })
     }
 }
 

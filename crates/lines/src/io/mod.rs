@@ -1,5 +1,6 @@
 //! Input and output: inputs, compressed streams, spill files, atomic files, locks, printed lines.
 
+mod appended;
 pub mod atomic_file;
 mod attributes;
 mod byte_range;
@@ -28,6 +29,7 @@ mod stream;
 mod tables;
 mod temp_dir;
 
+pub use appended::AppendedTo;
 pub(crate) use byte_range::ByteRange;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;

@@ -3,7 +3,7 @@
 
 use super::header::MARK;
 use super::input::Input;
-use crate::keys::{EndScan, field_values};
+use crate::keys::{Dialect, EndScan, field_values};
 use crate::progress::{Note, Progress};
 
 /// What precedes the records of an output.
@@ -23,10 +23,11 @@ impl OutputStart {
     pub(crate) fn of(inputs: &[Input], before: Option<&[u8]>, progress: &dyn Progress) -> Self {
         note_separators(inputs, progress);
         let mut headers = inputs.iter().filter_map(|input| {
-            let names = field_values(input.header()?, input.csv_separator()?);
+            let names = field_values(input.header()?, input.csv_dialect()?);
             Some((input, names))
         });
-        let separator = inputs.first().and_then(Input::csv_separator);
+        let separator_of = |input: &Input| Some(input.csv_dialect()?.separator);
+        let separator = inputs.first().and_then(separator_of);
         let Some((first, names)) = headers.next() else {
             let mark = inputs.first().is_some_and(Input::has_mark);
             return Self { mark, header: None, separator };
@@ -36,14 +37,13 @@ impl OutputStart {
             let more = others.count() as u64;
             progress.note(Note::OtherHeader { input: input.name(), more, first: first.name() });
         }
-        let separator = first.csv_separator();
-        if let (Some(before), Some(separator)) = (before, separator)
-            && field_values(first_record(before, separator), separator) != names
+        if let (Some(before), Some(dialect)) = (before, first.csv_dialect())
+            && field_values(first_record(before, dialect), dialect) != names
         {
             progress.note(Note::OtherOutputHeader { input: first.name() });
         }
         let header = first.header().map(<[u8]>::to_vec);
-        Self { mark: first.has_mark(), header, separator }
+        Self { mark: first.has_mark(), header, separator: separator_of(first) }
     }
 
     /// Returns the byte order mark, if any, and the header, if any.
@@ -55,7 +55,8 @@ impl OutputStart {
 
 /// Reports inputs whose fields are separated by another byte than those of the first one.
 fn note_separators(inputs: &[Input], progress: &dyn Progress) {
-    let mut separators = inputs.iter().filter_map(|input| Some((input, input.csv_separator()?)));
+    let mut separators =
+        inputs.iter().filter_map(|input| Some((input, input.csv_dialect()?.separator)));
     let Some((first, first_separator)) = separators.next() else { return };
     let mut others = separators.filter(|(_, other)| *other != first_separator);
     if let Some((input, separator)) = others.next() {
@@ -70,8 +71,8 @@ fn note_separators(inputs: &[Input], progress: &dyn Progress) {
 }
 
 /// Returns the first record of a text, without a byte order mark and its LF.
-fn first_record(text: &[u8], separator: u8) -> &[u8] {
+fn first_record(text: &[u8], dialect: Dialect) -> &[u8] {
     let text = text.strip_prefix(MARK).unwrap_or(text);
-    let end = EndScan::new(separator).first(text).unwrap_or(text.len());
+    let end = EndScan::new(dialect).first(text).unwrap_or(text.len());
     &text[..end]
 }

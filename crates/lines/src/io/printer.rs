@@ -123,6 +123,11 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
+    /// Writes bytes before the next line of the answer.
+    pub(crate) fn before_line(&mut self, bytes: &[u8]) -> Result<()> {
+        self.kept.as_mut().map_or(Ok(()), |out| out.bytes(bytes))
+    }
+
     /// Prints a line of the answer.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8]) -> Result<()> {

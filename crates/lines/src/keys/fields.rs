@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::csv::Columns;
+use super::csv::{Columns, Dialect};
 use super::json::JsonValues;
 use super::rows::{self, RowKeys};
 
@@ -33,11 +33,11 @@ impl Fields {
         }
     }
 
-    /// Returns the byte between fields if they are printed: that of the columns, or a comma.
-    pub(crate) fn separator(&self) -> u8 {
+    /// Returns how fields are printed: as the columns are read, with commas by default.
+    pub(crate) fn dialect(&self) -> Dialect {
         match self {
-            Self::Columns(columns) => columns.separator.unwrap_or(b','),
-            Self::Line | Self::Json(_) | Self::Rows(_) => b',',
+            Self::Columns(columns) => columns.dialect(columns.separator.unwrap_or(b',')),
+            Self::Line | Self::Json(_) | Self::Rows(_) => Dialect::RFC,
         }
     }
 

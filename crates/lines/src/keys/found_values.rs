@@ -1,28 +1,70 @@
-//! Which of the values that make a key the JSON records of an input have.
+//! What the records of an input show about the settings that make their keys: values that no record
+//! has, fields that the separator does not divide, quotes that may be literal or may not.
 //!
-//! A pointer with a spelling error finds no value in any record, so all records have one key.
+//! A pointer with a spelling error finds no value in any record, and a wrong separator divides none, so
+//! all records have one key, or each is its own. That is no error, but hardly meant.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use super::csv::{Columns, FieldsOfRecord, Quoting, SEPARATORS};
 use super::fields::Fields;
 use super::json::{JsonPointer, JsonValues, NULL};
 use super::{KeySpec, Keys, LENGTH, transform_key};
 
-/// The values that were found in the records of an input. Pointers beyond the first 64 are not looked
-/// at.
+/// What was found in the records of an input. Pointers beyond the first 64 are not looked at.
 #[derive(Debug, Default)]
 pub(crate) struct FoundValues {
-    /// A bit for each pointer that found a value in a record.
+    /// A bit for each pointer that found a value in a record; for CSV the bits below.
     found: AtomicU64,
     /// Whether there was a record.
     any: AtomicBool,
+    /// The first record with a field of many lines: its position, and the number of lines.
+    long_field: Mutex<Option<(u64, u64)>>,
     reported: AtomicBool,
 }
 
+/// A record has several fields.
+const DIVIDED: u64 = 1;
+/// A field of a key begins and ends with a quote that is not read as one.
+const QUOTED: u64 = 2;
+/// A record lacks the first of the [`SEPARATORS`]; the next bit is for the second.
+const LACKS: u64 = 4;
+const LACKS_ALL: u64 = LACKS * ((1 << SEPARATORS.len()) - 1);
+
+/// Lines in one field from which on it is more probable that its quote is no quote.
+const MANY_LINES: u64 = 100;
+
+/// What is strange about the records of an input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Finding<'a> {
+    /// No record has a value here.
+    MissingValue(&'a JsonPointer),
+    /// No record has the separator, but all have `found`.
+    Undivided { separator: u8, found: u8 },
+    /// Fields of the key begin and end with a quote, which is not read as one.
+    LiteralQuotes,
+    /// The record at this byte has a field of many lines.
+    LongField { byte: u64, lines: u64 },
+}
+
 impl FoundValues {
+    /// Looks at some records, each with its position, and at their keys.
+    pub(crate) fn look_at<'a>(
+        &self,
+        spec: &KeySpec,
+        records: impl Iterator<Item = (u64, &'a [u8])> + Clone,
+        keys: &Keys,
+    ) {
+        match &spec.fields {
+            Fields::Json(values) => self.look_at_values(values, spec, keys),
+            Fields::Columns(columns) => self.look_at_fields(columns, records, keys),
+            Fields::Line | Fields::Rows(_) => {}
+        }
+    }
+
     /// Looks at the keys of some records, until each value was found once.
-    pub(crate) fn look_at(&self, spec: &KeySpec, keys: &Keys) {
-        let Fields::Json(JsonValues(pointers)) = &spec.fields else { return };
+    fn look_at_values(&self, JsonValues(pointers): &JsonValues, spec: &KeySpec, keys: &Keys) {
         let all = u64::MAX >> (64 - pointers.len().clamp(1, 64));
         let mut found = self.found.load(Ordering::Relaxed);
         if found == all {
@@ -45,10 +87,84 @@ impl FoundValues {
         self.found.fetch_or(found, Ordering::Relaxed);
     }
 
-    /// Returns whether no record had a value at a pointer, although there was a record.
-    fn is_missing(&self, pointer: usize) -> bool {
-        let found = self.found.load(Ordering::Relaxed) >> pointer.min(63) & 1 == 1;
-        self.any.load(Ordering::Relaxed) && !found && !self.reported.load(Ordering::Relaxed)
+    fn look_at_fields<'a>(
+        &self,
+        columns: &Columns,
+        records: impl Iterator<Item = (u64, &'a [u8])> + Clone,
+        keys: &Keys,
+    ) {
+        let Some(dialect) = columns.separator.map(|byte| columns.dialect(byte)) else { return };
+        let mut found = self.found.load(Ordering::Relaxed);
+        for (_, record) in records.clone() {
+            if found & DIVIDED != 0 || found & LACKS_ALL == LACKS_ALL {
+                break;
+            }
+            if matches!(record, b"" | b"\r") {
+                continue;
+            }
+            self.any.store(true, Ordering::Relaxed);
+            if FieldsOfRecord::new(record, dialect).nth(1).is_some() {
+                found |= DIVIDED;
+            }
+            for (number, separator) in SEPARATORS.into_iter().enumerate() {
+                let lacks = memchr::memchr(separator, record).is_none();
+                found |= u64::from(lacks) * LACKS << number;
+            }
+        }
+        let literal = dialect.quote.is_none() && columns.quoting == Quoting::BySeparator;
+        if literal && found & QUOTED == 0 {
+            let is_quoted = |field: &[u8]| matches!(field, [b'"', .., b'"']);
+            let any = match columns.columns.len() {
+                1 => keys.iter().any(is_quoted),
+                _ => keys.iter().any(|key| values(key).any(is_quoted)),
+            };
+            found |= if any { QUOTED } else { 0 };
+        }
+        self.found.fetch_or(found, Ordering::Relaxed);
+        if dialect.quote.is_some() {
+            records.for_each(|(byte, record)| self.look_at_lines(byte, record));
+        }
+    }
+
+    /// Looks for a field of many lines.
+    fn look_at_lines(&self, byte: u64, record: &[u8]) {
+        if (record.len() as u64) < MANY_LINES {
+            return;
+        }
+        let lines = 1 + memchr::memchr_iter(b'\n', record).count() as u64;
+        if lines > MANY_LINES {
+            let mut first = self.long_field.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.is_none_or(|(before, _)| byte < before) {
+                *first = Some((byte, lines));
+            }
+        }
+    }
+
+    /// Returns what was found in the records with these keys and was not reported.
+    fn findings<'a>(&self, spec: &'a KeySpec) -> Vec<Finding<'a>> {
+        if self.reported.load(Ordering::Relaxed) || !self.any.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let found = self.found.load(Ordering::Relaxed);
+        let columns = match &spec.fields {
+            Fields::Json(JsonValues(pointers)) => {
+                let pointers = pointers.iter().take(64).enumerate();
+                let missing = pointers.filter(|(number, _)| found >> number & 1 == 0);
+                return missing.map(|(_, pointer)| Finding::MissingValue(pointer)).collect();
+            }
+            Fields::Columns(columns) => columns,
+            Fields::Line | Fields::Rows(_) => return Vec::new(),
+        };
+        let separator = columns.separator.unwrap_or(b',');
+        let in_all = SEPARATORS
+            .into_iter()
+            .enumerate()
+            .find(|&(number, byte)| found & (DIVIDED | LACKS << number) == 0 && byte != separator);
+        let undivided = in_all.map(|(_, found)| Finding::Undivided { separator, found });
+        let quoted = (found & QUOTED != 0).then_some(Finding::LiteralQuotes);
+        let long = *self.long_field.lock().unwrap_or_else(PoisonError::into_inner);
+        let long = long.map(|(byte, lines)| Finding::LongField { byte, lines });
+        [undivided, quoted, long].into_iter().flatten().collect()
     }
 }
 
@@ -63,21 +179,27 @@ fn values(mut key: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Calls `report` once for each pointer that found no value in some inputs, with the name of the first
-/// of these inputs and the number of others. `inputs` were read to their ends.
-pub(crate) fn note_missing_values<'a>(
-    spec: &KeySpec,
-    inputs: impl Iterator<Item = (&'a str, &'a FoundValues)> + Clone,
-    report: impl Fn(&JsonPointer, &'a str, u64),
+/// Calls `report` once for each kind of finding, and for each pointer, with the name of the first
+/// input that has it and the number of others. `inputs` were read to their ends.
+pub(crate) fn note_findings<'a>(
+    inputs: impl Iterator<Item = (&'a str, &'a KeySpec, &'a FoundValues)>,
+    report: impl Fn(Finding<'a>, &'a str, u64),
 ) {
-    let Fields::Json(JsonValues(pointers)) = &spec.fields else { return };
-    for (number, pointer) in pointers.iter().enumerate().take(64) {
-        let mut missing = inputs.clone().filter(|(_, found)| found.is_missing(number));
-        if let Some((name, _)) = missing.next() {
-            report(pointer, name, missing.count() as u64);
+    let mut all: Vec<(Finding<'_>, &str, u64)> = Vec::new();
+    for (name, spec, found) in inputs {
+        for finding in found.findings(spec) {
+            let is_alike = |other: &Finding<'_>| match (finding, other) {
+                (Finding::MissingValue(one), Finding::MissingValue(other)) => one == *other,
+                (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(other),
+            };
+            match all.iter_mut().find(|(other, ..)| is_alike(other)) {
+                Some((_, _, more)) => *more += 1,
+                None => all.push((finding, name, 0)),
+            }
         }
+        found.reported.store(true, Ordering::Relaxed);
     }
-    inputs.for_each(|(_, found)| found.reported.store(true, Ordering::Relaxed));
+    all.into_iter().for_each(|(finding, name, more)| report(finding, name, more));
 }
 
 #[cfg(test)]
@@ -87,28 +209,36 @@ mod tests {
     use super::*;
     use crate::keys::parse_transforms;
 
-    fn missing(pointers: &[&str], transforms: &str, inputs: &[&[&str]]) -> Vec<String> {
-        let pointers = pointers.iter().map(|pointer| pointer.parse().unwrap()).collect();
-        let transforms = parse_transforms(transforms).unwrap();
-        let spec = KeySpec { fields: Fields::Json(JsonValues(pointers)), transforms };
+    fn findings(spec: &KeySpec, inputs: &[&[&str]]) -> Vec<String> {
         let inputs = inputs.iter().map(|records| {
             let found = FoundValues::default();
-            for record in *records {
+            for (at, record) in (0..).zip(*records) {
                 let mut keys = Keys::default();
-                keys.take(&spec, std::iter::once(record.as_bytes())).unwrap();
-                found.look_at(&spec, &keys);
+                let record = record.as_bytes();
+                keys.take(spec, std::iter::once(record)).unwrap();
+                found.look_at(spec, std::iter::once((at, record)), &keys);
             }
             found
         });
         let inputs: Vec<_> = inputs.collect();
         let texts = RefCell::new(Vec::new());
-        let report = |pointer: &JsonPointer, name: &str, more| {
-            texts.borrow_mut().push(format!("{pointer} {name} {more}"));
+        let report = |finding: Finding<'_>, name: &str, more| {
+            let finding = match finding {
+                Finding::MissingValue(pointer) => pointer.to_string(),
+                other => format!("{other:?}"),
+            };
+            texts.borrow_mut().push(format!("{finding} {name} {more}"));
         };
         for _ in 0..2 {
-            note_missing_values(&spec, inputs.iter().map(|found| ("x", found)), report);
+            note_findings(inputs.iter().map(|found| ("x", spec, found)), report);
         }
         texts.into_inner()
+    }
+
+    fn missing(pointers: &[&str], transforms: &str, inputs: &[&[&str]]) -> Vec<String> {
+        let pointers = pointers.iter().map(|pointer| pointer.parse().unwrap()).collect();
+        let transforms = parse_transforms(transforms).unwrap();
+        findings(&KeySpec { fields: Fields::Json(JsonValues(pointers)), transforms }, inputs)
     }
 
     #[test]
@@ -119,10 +249,42 @@ mod tests {
         assert!(missing(&["/a"], "", &[&[], &[]]).is_empty());
         assert_eq!(missing(&["/a"], "", &[some, none, &[], none]), ["/a x 1"]);
         assert_eq!(missing(&["/a"], "trim,lowercase", &[none]), ["/a x 0"]);
-        assert_eq!(missing(&["/a", "/b"], "", &[some, none]), ["/a x 0", "/b x 0"]);
+        assert_eq!(missing(&["/a", "/b"], "", &[some, none]), ["/b x 0", "/a x 0"]);
         assert_eq!(missing(&["/b", "/c", "/a"], "trim", &[some]), ["/b x 0", "/c x 0"]);
-        let many: Vec<_> = (0..70).map(|_| "/b").collect();
+        let many: Vec<_> = (0..64).map(|number| format!("/b{number}")).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).chain(["/c"; 6]).collect();
         assert_eq!(missing(&many, "", &[some]).len(), 64);
+        let many = ["/b"; 70];
         assert!(missing(&many, "", &[none]).is_empty());
+    }
+
+    #[test]
+    fn strange_fields_are_reported_once() {
+        let of = |list: &str, separator, quoting, inputs: &[&[&str]]| {
+            let columns = Columns::parse_list(list).unwrap();
+            let separator = Some(separator);
+            let columns = Columns { columns, separator, quoting, ..Columns::default() };
+            findings(&KeySpec { fields: Fields::Columns(columns), transforms: vec![] }, inputs)
+        };
+        let auto = Quoting::BySeparator;
+        let other = "Undivided { separator: 44, found: 59 } x 1";
+        assert_eq!(of("1", b',', auto, &[&["1;x", "2;"], &["1;x", ""]]), [other]);
+        assert!(
+            of("1", b',', auto, &[&["1;x", "2,y;"], &["1;x", "2"], &[""], &["a b", "c"]])
+                .is_empty()
+        );
+        assert!(of("1", b';', auto, &[&["1;x,y", "2;,"]]).is_empty());
+        let quotes = "LiteralQuotes x 0";
+        assert_eq!(of("1", b'\t', auto, &[&["\"a\"\tb", "c\t"]]), [quotes]);
+        assert_eq!(of("1,2", b'\t', auto, &[&["a\t\"b\""]]), [quotes]);
+        let none: &[&str] = &["\"a\"b\t", "a\t\"b\"", "\"\t\""];
+        assert!(of("1", b'\t', auto, &[none]).is_empty());
+        assert!(of("1", b'\t', Quoting::None, &[&["\"a\"\tb"]]).is_empty());
+        assert!(of("1", b',', auto, &[&["\"a\",b"]]).is_empty());
+        let field = |lines: usize| format!("1,\"{}\"", "\n".repeat(lines - 1));
+        let (long, short) = (field(101), field(100));
+        let text = "LongField { byte: 1, lines: 101 } x 0";
+        assert_eq!(of("1", b',', auto, &[&[&short, &long, &field(200)]]), [text]);
+        assert!(of("1", b',', auto, &[&[&short]]).is_empty());
     }
 }

@@ -18,10 +18,10 @@ mod transform;
 use std::fmt;
 
 pub(crate) use buffer::{Keys, Spare};
-pub use csv::{Column, Columns, csv_records};
-pub(crate) use csv::{EndScan, HeaderProblem, field_values};
+pub use csv::{Column, Columns, Dialect, Quoting, csv_records};
+pub(crate) use csv::{EndScan, HeaderProblem, field_values, guess_separator};
 pub use fields::Fields;
-pub(crate) use found_values::{FoundValues, note_missing_values};
+pub(crate) use found_values::{Finding, FoundValues, note_findings};
 pub use json::{JsonPointer, JsonValues};
 pub use rows::RowKeys;
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
@@ -163,7 +163,7 @@ mod tests {
         let columns = |list: &str| Columns {
             columns: Columns::parse_list(list).unwrap(),
             separator: Some(b','),
-            header: false,
+            ..Columns::default()
         };
         let key = |fields: Fields, transforms: &str, record: &str| {
             let spec = KeySpec { fields, transforms: parse_transforms(transforms).unwrap() };

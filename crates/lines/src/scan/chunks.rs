@@ -24,7 +24,7 @@ use super::record_ends::RecordEnds;
 use super::sequencer::{Sequencer, Ticket, WakeOnPanic};
 use crate::error::{Error, Result};
 use crate::io::{BlockSum, ByteRange, Input, InputFile, Open, PollRead};
-use crate::keys::note_missing_values;
+use crate::keys::{Finding, note_findings};
 use crate::memory::Budget;
 use crate::progress::{Note, Progress};
 use crate::workers;
@@ -88,10 +88,20 @@ impl Chunks<'_> {
         let turn = reading.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
         inputs.iter().take(1).for_each(|input| input.content_checks().note(self.progress));
-        if let (false, Some(first)) = (over, inputs.first()) {
-            let found = inputs.iter().map(|input| (input.name(), &**input.found()));
-            note_missing_values(first.keys(), found, |pointer, input, more| {
-                self.progress.note(Note::MissingValue { input, more, pointer });
+        if !over {
+            let found =
+                inputs.iter().map(|input| (input.name(), &**input.keys(), &**input.found()));
+            note_findings(found, |finding, input, more| {
+                self.progress.note(match finding {
+                    Finding::MissingValue(pointer) => Note::MissingValue { input, more, pointer },
+                    Finding::Undivided { separator, found } => {
+                        Note::Undivided { input, more, separator, found }
+                    }
+                    Finding::LiteralQuotes => Note::LiteralQuotes { input, more },
+                    Finding::LongField { byte, lines } => {
+                        Note::LongField { input, more, byte, lines }
+                    }
+                });
             });
         }
         for (input, sum) in inputs.iter().zip(&reading.sums) {
@@ -152,6 +162,8 @@ struct Chunk {
     begin: u64,
     /// Bytes of progress when the chunk is done.
     advance: u64,
+    /// Line ends, if an error of a record may name its line.
+    line_ends: u64,
     /// The file, its readable range, and the range of the chunk, until the chunk is read.
     span: Option<(InputFile, ByteRange, ByteRange)>,
 }
@@ -180,7 +192,9 @@ where
                     // Free the memory of an over-long line before the next turn.
                     chunk.buffer.shrink(3 * self.chunks.budget.chunk);
                     match ticket.turn.or_else(|| self.turns.wait(ticket.number)) {
-                        Some(turn) => {
+                        Some(mut turn) => {
+                            let line_ends = turn.line_ends(chunk.input) + chunk.line_ends;
+                            turn.line_ends = (chunk.input, line_ends);
                             // Only at its turn: chunks after the end of reading do not count.
                             self.advance(chunk.advance);
                             self.turns.end(turn);
@@ -194,13 +208,28 @@ where
                 }
                 // No more chunks, or reading ended while this worker waited.
                 Ok(None) => return,
-                Err(error) => {
+                Err(mut error) => {
                     // Of several errors, report the first in input order.
                     let turn = ticket.turn.or_else(|| self.turns.wait(ticket.number));
+                    if let Some(turn) = &turn {
+                        self.name_line(&mut error, &chunk, turn.line_ends(chunk.input));
+                    }
                     return self.turns.stop(turn, Err(error));
                 }
             }
         }
+    }
+
+    /// Adds the line to the error of a record, given the line ends in the chunks before.
+    fn name_line(&self, error: &mut Error, chunk: &Chunk, before: u64) {
+        let input = self.inputs[chunk.input];
+        let (Some((byte, line)), Some(first)) = (error.record_mut(), input.first_line()) else {
+            return;
+        };
+        let start = input.byte(chunk.offset + chunk.start as u64 - chunk.base);
+        let bytes = chunk.buffer.get().get(chunk.start..).unwrap_or_default();
+        let bytes = bytes.get(..byte.saturating_sub(start) as usize).unwrap_or_default();
+        *line = Some(first + before + memchr::memchr_iter(b'\n', bytes).count() as u64);
     }
 
     /// Claims, reads and processes one chunk. `None` if there is none or reading ended.
@@ -210,6 +239,7 @@ where
         ticket: &mut Ticket<'t, S>,
         each: impl FnOnce(LineChunk<'_>, &mut Ticket<'t, S>) -> Result<Option<ControlFlow<u64>>>,
     ) -> Result<Option<ControlFlow<u64>>> {
+        chunk.line_ends = 0;
         if !self.claim(chunk, ticket)? || self.fill(chunk, ticket)?.is_none() {
             return Ok(None);
         }
@@ -218,6 +248,9 @@ where
             // No line starts in this chunk.
             return Ok(Some(ControlFlow::Continue(())));
         }
+        let counted = !self.inputs[chunk.input].keys().is_line();
+        let line_ends = || memchr::memchr_iter(b'\n', bytes).count() as u64;
+        chunk.line_ends = if counted { line_ends() } else { 0 };
         let offset = chunk.offset + chunk.start as u64 - chunk.base;
         each(LineChunk { input: chunk.input, bytes, offset }, ticket)
     }

@@ -146,7 +146,9 @@ impl Pass<'_> {
                 keys.take(input.keys(), lines).map_err(|(line, problem)| {
                     Error::bad_record(input.name(), input.byte(batch.offset(line)), problem)
                 })?;
-                input.found().look_at(input.keys(), keys);
+                let records =
+                    (0..batch.len()).map(|line| (input.byte(batch.offset(line)), batch.line(line)));
+                input.found().look_at(input.keys(), records, keys);
                 batch.keys = Some(keys);
             }
             map(&batch, scratch);

@@ -2,15 +2,15 @@
 
 use super::line_ends::line_ends;
 use crate::io::Input;
-use crate::keys::{EndScan, rows};
+use crate::keys::{Dialect, EndScan, rows};
 
 /// How the records of an input end. All ends are one byte, which is not part of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordEnds {
     /// With this byte, anywhere.
     Line(u8),
-    /// With an LF that is not inside quotes, where this byte separates fields.
-    Csv(u8),
+    /// With an LF that is not inside quotes and not escaped.
+    Csv(Dialect),
     /// As their frames say.
     Frame,
 }
@@ -21,7 +21,10 @@ impl RecordEnds {
         if input.is_table() {
             return Self::Frame;
         }
-        input.csv_separator().map_or(Self::Line(delimiter), Self::Csv)
+        match input.csv_dialect() {
+            Some(dialect) if !dialect.is_lines() => Self::Csv(dialect),
+            _ => Self::Line(delimiter),
+        }
     }
 
     /// Appends the positions of the first `most` ends in `bytes`, ascending. `bytes` begins with a
@@ -29,7 +32,7 @@ impl RecordEnds {
     pub(crate) fn find(self, bytes: &[u8], most: usize, ends: &mut Vec<usize>) {
         match self {
             Self::Line(delimiter) => line_ends(delimiter, bytes, most, ends),
-            Self::Csv(separator) => EndScan::new(separator).ends(bytes, most, ends),
+            Self::Csv(dialect) => EndScan::new(dialect).ends(bytes, most, ends),
             Self::Frame => {
                 let mut start = 0;
                 while ends.len() < most
@@ -46,7 +49,7 @@ impl RecordEnds {
     pub(crate) fn first(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Line(delimiter) => memchr::memchr(delimiter, bytes),
-            Self::Csv(separator) => EndScan::new(separator).first(bytes),
+            Self::Csv(dialect) => EndScan::new(dialect).first(bytes),
             Self::Frame => rows::first_end(bytes),
         }
     }
@@ -55,7 +58,7 @@ impl RecordEnds {
     /// quotes, as far as its own quotes show that.
     pub(crate) fn first_from_anywhere(self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Self::Csv(separator) => EndScan::anywhere(separator, bytes).first(bytes),
+            Self::Csv(dialect) => EndScan::anywhere(dialect, bytes).first(bytes),
             Self::Line(_) | Self::Frame => self.first(bytes),
         }
     }
@@ -64,7 +67,7 @@ impl RecordEnds {
     pub(super) fn last(self) -> LastEnd {
         match self {
             Self::Line(delimiter) => LastEnd::Line(delimiter),
-            Self::Csv(separator) => LastEnd::Csv(EndScan::new(separator)),
+            Self::Csv(dialect) => LastEnd::Csv(EndScan::new(dialect)),
             Self::Frame => LastEnd::Frame(rows::FrameScan::default()),
         }
     }

@@ -17,7 +17,16 @@ pub(super) struct Sequencer<S> {
 pub(super) struct Turn<S> {
     pub(super) next: u64,
     pub(super) shared: S,
+    /// The input of the last chunk, and the line ends in its chunks so far.
+    pub(super) line_ends: (usize, u64),
     pub(super) result: Result<()>,
+}
+
+impl<S> Turn<S> {
+    /// Returns the number of line ends in the chunks of this input so far.
+    pub(super) fn line_ends(&self, input: usize) -> u64 {
+        if self.line_ends.0 == input { self.line_ends.1 } else { 0 }
+    }
 }
 
 /// The place of a chunk in the order.
@@ -40,7 +49,7 @@ impl<S> Ticket<'_, S> {
 impl<S> Sequencer<S> {
     pub(super) fn new(shared: S, workers: usize) -> Self {
         Self {
-            state: Mutex::new(Turn { next: 0, shared, result: Ok(()) }),
+            state: Mutex::new(Turn { next: 0, shared, line_ends: (0, 0), result: Ok(()) }),
             called: std::iter::repeat_with(Condvar::new).take(workers).collect(),
             over: AtomicBool::new(false),
         }

@@ -107,9 +107,11 @@ pub fn seen(
     let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
     let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
     settings.print_start(&mut printer, &inputs)?;
+    let missing_end = || settings.missing_end(&inputs);
+    let missing_end = Some(&missing_end as &(dyn Fn() -> Result<Vec<u8>> + Sync));
     let inputs: Vec<_> = inputs.iter().collect();
     let saved = Instant::now();
-    let mut run = Run { seen, printer, save, every, saved, unsaved: false, rows_only };
+    let mut run = Run { seen, printer, missing_end, save, every, saved, unsaved: false, rows_only };
     let (mut lines, mut last_tally) = (0, Instant::now());
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         run.add_batch(batch, scratch)?;
@@ -143,6 +145,8 @@ pub fn seen(
 struct Run<'m, 'p, S> {
     seen: &'m mut SeenFilter,
     printer: Printer<'p>,
+    /// Returns what ends the last record of the file that lines are appended to, before the first line.
+    missing_end: Option<&'p (dyn Fn() -> Result<Vec<u8>> + Sync)>,
     save: S,
     every: Duration,
     saved: Instant,
@@ -177,6 +181,9 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
                 new = self.add_to_log(scratch.fingerprints[line], new)?;
             }
             if new {
+                if let Some(missing_end) = self.missing_end.take() {
+                    self.printer.before_line(&missing_end()?)?;
+                }
                 self.printer.line(batch.line(line))?;
                 self.unsaved = true;
             }

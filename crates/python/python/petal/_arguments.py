@@ -125,6 +125,8 @@ def read_outputs(
 def read_keys(
     column: Columns | None,
     separator: str | bytes | None,
+    quote: str | bytes | None,
+    escape: str | bytes | None,
     header: bool,
     json_key: str | Iterable[str] | None,
     key_transform: str | Iterable[str] | None,
@@ -133,14 +135,17 @@ def read_keys(
     """Reads what the keys of records are."""
     if column is not None and json_key is not None:
         raise ValueError("column=, json_key=: inputs are CSV or JSON; leave out one of them")
-    if column is None and (separator is not None or read_flag("header", header)):
-        raise ValueError("separator=, header=: only for CSV; add column=")
+    only_csv = separator is not None or quote is not None or escape is not None
+    if column is None and (only_csv or read_flag("header", header)):
+        raise ValueError("separator=, quote=, escape=, header=: only for CSV; add column=")
     if (column is not None or json_key is not None) and delimiter != b"\n":
         name = "column=" if json_key is None else "json_key="
         raise ValueError(f"{name}: records of CSV and of JSON end with LF; leave out delimiter=")
     return {
         "column": _columns(column),
-        "separator": None if separator is None else _separator(separator),
+        "separator": None if separator is None else _byte("separator", separator),
+        "quote": None if quote is None else _quote(quote),
+        "escape": None if escape is None else _byte("escape", escape),
         "header": read_flag("header", header),
         "json_key": read_pointers(json_key),
         "key_transform": read_transforms(key_transform),
@@ -202,15 +207,18 @@ def _columns(column: Columns | None) -> list[str | int]:
     return columns
 
 
-def _separator(separator: str | bytes) -> int:
-    """Reads the byte between columns."""
-    if not isinstance(separator, (str, bytes)):
-        raise TypeError(f"separator=: expected one byte, such as ';', found {separator!r}")
-    byte = separator.encode(errors="replace") if isinstance(separator, str) else separator
-    if len(byte) != 1 or byte in b'"\n\r':
-        raise ValueError(
-            f"separator=: expected one byte that is no quote and no line end, found {separator!r}"
-        )
+def _quote(quote: str | bytes) -> int:
+    """Reads the byte around columns: -1 for none."""
+    return -1 if quote == "none" else _byte("quote", quote)
+
+
+def _byte(name: str, value: str | bytes) -> int:
+    """Reads the byte between, around or within columns."""
+    if not isinstance(value, (str, bytes)):
+        raise TypeError(f"{name}=: expected one byte, such as ';', found {value!r}")
+    byte = value.encode(errors="replace") if isinstance(value, str) else value
+    if len(byte) != 1 or byte in b"\n\r":
+        raise ValueError(f"{name}=: expected one byte that is no line end, found {value!r}")
     return byte[0]
 
 

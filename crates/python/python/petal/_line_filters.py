@@ -50,6 +50,8 @@ def build(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -73,8 +75,9 @@ def build(
     - `window`: seconds after which a windowed filter drops lines; or `last`: number of lines after
       which it does.
     - `not_in`: lines that a cascade must report as absent.
-    - `column`, `separator`, `header`, `json_key`: as in `common`; the filter contains the columns or
-      values. A filter of one column can be queried with plain lines, and with other files' columns.
+    - `column`, `separator`, `quote`, `escape`, `header`, `json_key`: as in `common`; the filter
+      contains the columns or values. A filter of one column can be queried with plain lines, and
+      with other files' columns.
     - `key_transform`: as in `common`; the filter's file records the names, and `check` uses them.
     - `jobs`, `delimiter`, `text`, `progress`: as in `common`.
 
@@ -99,7 +102,9 @@ def build(
         "last": read_integer("last", last, 1),
         "now": int(time.time()),
     }
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(None, jobs, None, delimiter, text, keys, progress)
     others = [] if not_in is None else read_paths(not_in)
     result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, options)
@@ -123,6 +128,8 @@ def check(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -138,7 +145,7 @@ def check(
     - `key_transform`: as in `common` [those that the filter records; others raise
       `IncompatibleError`].
     - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `column`, `separator`,
-      `header`, `json_key`, `progress`: as in `common`.
+      `quote`, `escape`, `header`, `json_key`, `progress`: as in `common`.
 
     Cost: one pass over the inputs. Raises the errors of `common`.
     """
@@ -158,7 +165,9 @@ def check(
         opened = filter
     else:
         opened = _open(filter, format=format, key_type=key_type)
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
     result = _check_job(opened, read_paths(inputs), check_options, options)
     return Report(**read_result(result, delimiter))
@@ -182,6 +191,8 @@ def seen(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -201,7 +212,7 @@ def seen(
     - `dry_run`: create and change no file.
     - `key_transform`: as in `common` [those of the first job; others raise `IncompatibleError`].
     - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `column`, `separator`,
-      `header`, `json_key`, `progress`: as in `common`.
+      `quote`, `escape`, `header`, `json_key`, `progress`: as in `common`.
 
     The files change only at the end, after `out` is complete: if a job fails or the process is
     killed, the next job returns the same lines again. Lines of a report without `out` are lost with
@@ -233,7 +244,9 @@ def seen(
             "exact": exact,
         },
     }
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
     return Report(**read_result(_seen_job(files, arguments, options), delimiter))
 

@@ -26,6 +26,10 @@ class Phase:
     """Lines processed; 0 for phases without lines, `None` for `build` and `check`."""
 
 
+#: The separator, the quote and the escape of CSV records.
+_Dialect = tuple[int, int | None, int | None]
+
+
 class _Lines:
     """The unnamed file of a report's lines. Closed with the last report that uses it.
 
@@ -36,14 +40,14 @@ class _Lines:
         self,
         descriptor: int | None,
         delimiter: bytes = b"\n",
-        separator: int | None = None,
+        dialect: _Dialect | None = None,
         has_header: bool = False,
         counted: bool = False,
     ) -> None:
         self.descriptor = descriptor
         self.delimiter = delimiter
-        #: The byte between the fields of CSV records, which may have line ends in quotes.
-        self.separator = separator
+        #: How CSV records are written, which may have line ends in quotes or after an escape.
+        self.dialect = dialect
         #: Whether the first record is a header.
         self.has_header = has_header
         #: Whether the first field of each record is its number of appearances.
@@ -75,21 +79,23 @@ class _Lines:
 
     def _count_end(self) -> bytes:
         """Returns the byte after a number of appearances."""
-        return b"\t" if self.separator is None else bytes([self.separator])
+        return b"\t" if self.dialect is None else bytes([self.dialect[0]])
 
     def _all(self) -> Iterator[bytes]:
         at, size, rest = 0, _READ_SIZE, b""
+        quote, escape = (None, None) if self.dialect is None else self.dialect[1:]
+        special = [bytes([byte]) for byte in (quote, escape) if byte is not None]
         while chunk := self._read(size, at):
             at += len(chunk)
-            if at == len(chunk) and self.separator is not None and not self.has_header:
+            if at == len(chunk) and self.dialect is not None and not self.has_header:
                 # Before a record, unlike before a header, a byte order mark would be data.
                 chunk = chunk.removeprefix(codecs.BOM_UTF8)
             text = rest + chunk
-            if self.separator is None or b'"' not in text:
+            if self.dialect is None or not any(byte in text for byte in special):
                 records = text.split(self.delimiter)
                 rest = records.pop()
             else:
-                records, end = _csv_records(text, self.separator)
+                records, end = _csv_records(text, self.dialect)
                 rest = text[end:]
             # Larger reads for a line that is longer than the last read.
             size = _READ_SIZE if records else size * 2
@@ -231,8 +237,8 @@ def read_result(
     """Returns the arguments of a report from the result of a job."""
     fields, descriptor = result
     phases = tuple(Phase(*phase) for phase in fields.pop("phases", ()))
-    separator, has_header = fields.pop("csv", None) or (None, False)
+    dialect, has_header = fields.pop("csv", None) or (None, False)
     lines = None
     if descriptor is not None:
-        lines = _Lines(descriptor, delimiter, separator, has_header, counted)
+        lines = _Lines(descriptor, delimiter, dialect, has_header, counted)
     return {**fields, "phases": phases, "_lines": lines}

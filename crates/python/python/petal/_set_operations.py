@@ -64,6 +64,8 @@ def common(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -97,7 +99,11 @@ def common(
     - `column`: read CSV and compare records by these columns: a name (`str`), a number counted from
       1 (`int`), or a list. The result has whole records. A name needs a header, the first record of
       each file; the first one is written to `out`, and is the `header` of the report.
-    - `separator`: the byte between columns [a tab in files named `.tsv` or `.tab`, else a comma].
+    - `separator`: the byte between columns [a tab in files named `.tsv` or `.tab`, a comma in those
+      named `.csv`; in others what divides the first records: a tab, `|`, `;` or comma].
+    - `quote`: the byte around columns that contain separators or line ends, or `"none"` [`'"'`, but
+      none if tabs separate the columns].
+    - `escape`: the byte before a byte that belongs to its column whatever it is [none].
     - `header`: the first record of each file is a header [if `column` has a name].
     - `json_key`: compare lines of JSON by the value at this JSON pointer, such as `"/url"`, or by
       those at several.
@@ -123,7 +129,9 @@ def common(
     if number is not None and approx:
         raise ValueError("at_least=: only for exact jobs; leave out approx=")
     outputs = read_outputs(out, rest, count, approx, capacity, fpr, number)
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(
         memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
     )
@@ -149,6 +157,8 @@ def diff(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -161,7 +171,9 @@ def diff(
     if not others:
         raise TypeError("diff: expected at least two files, found one; dedup takes one")
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(
         memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
     )
@@ -185,6 +197,8 @@ def symdiff(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -196,7 +210,9 @@ def symdiff(
     errors are those of `common`.
     """
     outputs = read_outputs(out, None, count)
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(
         memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
     )
@@ -223,6 +239,8 @@ def dedup(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -242,7 +260,9 @@ def dedup(
         raise TypeError("dedup: expected at least one file, found none")
     operation = _dedup_operation(only_duplicates, only_unique, approx, rest)
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(
         memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
     )
@@ -280,6 +300,8 @@ def count(
     text: bool = False,
     column: Columns | None = None,
     separator: str | bytes | None = None,
+    quote: str | bytes | None = None,
+    escape: str | bytes | None = None,
     header: bool = False,
     json_key: str | Iterable[str] | None = None,
     key_transform: Iterable[str] | None = None,
@@ -312,7 +334,9 @@ def count(
         "top": read_integer("top", top, 1),
         "min_count": read_integer("min_count", min_count, 1),
     }
-    keys = read_keys(column, separator, header, json_key, key_transform, delimiter)
+    keys = read_keys(
+        column, separator, quote, escape, header, json_key, key_transform, delimiter
+    )
     options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
     result = _count_job(files, arguments, options)
     return CountReport(**read_result(result, delimiter, counted=True))

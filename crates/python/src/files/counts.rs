@@ -2,14 +2,14 @@
 
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use petal_lines::{CountJob, CountOrder, Settings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::job::run;
-use super::keys::csv_output;
+use super::job::run_with_records;
 use super::output::Target;
 use super::{JobOptions, JobResult, add_phases, sources};
 use crate::error::IntoPyErr;
@@ -42,20 +42,19 @@ pub(super) fn count_job(
     let mut files = Vec::new();
     let target = Target::new(count.out, "out", &mut files)?;
     let target = target.unwrap_or_else(|| Target::Unnamed(settings.temp_dir.clone()));
-    let csv = match target {
-        Target::Unnamed(_) => csv_output(&settings.keys, &job.inputs)?,
-        _ => None,
-    };
+    let keys = Arc::clone(&settings.keys);
+    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]));
     let started = Instant::now();
-    let (counted, phases, lines) = run(py, options.progress, files, |reporter| {
-        let settings = Settings { progress: reporter, ..settings };
-        let mut output = target.open(&job.inputs, reporter)?;
-        let mut nowhere = std::io::sink();
-        let writer = output.writer().unwrap_or(&mut nowhere);
-        let counted = job.run(&settings, writer).map_err(IntoPyErr::into_py_err)?;
-        reporter.flush()?;
-        Ok((counted, reporter.phases(), output.finish()?))
-    })?;
+    let ((counted, phases, lines), csv) =
+        run_with_records(py, options.progress, files, records, |reporter| {
+            let settings = Settings { progress: reporter, ..settings };
+            let mut output = target.open(&job.inputs, reporter)?;
+            let mut nowhere = std::io::sink();
+            let writer = output.writer().unwrap_or(&mut nowhere);
+            let counted = job.run(&settings, writer).map_err(IntoPyErr::into_py_err)?;
+            reporter.flush()?;
+            Ok((counted, reporter.phases(), output.finish()?))
+        })?;
     let fields = PyDict::new(py);
     fields.set_item("kept", counted.printed)?;
     fields.set_item("first_lines", counted.lines)?;

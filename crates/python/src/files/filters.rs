@@ -15,8 +15,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::job::{Phase, ProgressReporter, run};
-use super::keys::csv_output;
+use super::job::{Phase, ProgressReporter, run, run_with_records};
 use super::output::{Target, count_with_output};
 use super::{JobOptions, JobResult, Memory, add_phases, sources};
 use crate::classes::Filter;
@@ -150,28 +149,28 @@ pub(super) fn check_job(
         None if check_options.count => Target::Discard,
         None => Target::Unnamed(settings.temp_dir.clone()),
     };
-    let csv = match target {
-        Target::Unnamed(_) => csv_output(&settings.keys, &inputs)?,
-        _ => None,
-    };
+    let keys = Arc::clone(&settings.keys);
+    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&inputs[..]));
     let started = Instant::now();
-    let (checked, lines) = run(py, options.progress, files, |reporter: &ProgressReporter| {
-        let settings = Settings { progress: reporter, ..settings };
-        let all: Vec<_> = inputs.iter().chain(&allow).chain(&filter_paths).cloned().collect();
-        let mut output = target.open(&all, reporter)?;
-        let allow = (!allow.is_empty()).then(|| read_allow_list(&settings, &allow)).transpose()?;
-        let query = CheckOptions { invert: check_options.invert, allow: allow.as_ref() };
-        let filter = filter.get();
-        let hash = {
-            let state = filter.read_detached()?;
-            Hash { hasher: state.key_hasher(), words_per_hash: state.words_per_hash() }
-        };
-        let shared = Shared { filter, hash };
-        let checked = check(&settings, &shared, &inputs, query, output.writer());
-        let checked = checked.map_err(IntoPyErr::into_py_err)?;
-        let counts = Counts { lines: checked.lines, kept: checked.found, passes: 1 };
-        Ok(((counts, reporter.phases()), output.finish()?))
-    })?;
+    let ((checked, lines), csv) =
+        run_with_records(py, options.progress, files, records, |reporter: &ProgressReporter| {
+            let settings = Settings { progress: reporter, ..settings };
+            let all: Vec<_> = inputs.iter().chain(&allow).chain(&filter_paths).cloned().collect();
+            let mut output = target.open(&all, reporter)?;
+            let allow =
+                (!allow.is_empty()).then(|| read_allow_list(&settings, &allow)).transpose()?;
+            let query = CheckOptions { invert: check_options.invert, allow: allow.as_ref() };
+            let filter = filter.get();
+            let hash = {
+                let state = filter.read_detached()?;
+                Hash { hasher: state.key_hasher(), words_per_hash: state.words_per_hash() }
+            };
+            let shared = Shared { filter, hash };
+            let checked = check(&settings, &shared, &inputs, query, output.writer());
+            let checked = checked.map_err(IntoPyErr::into_py_err)?;
+            let counts = Counts { lines: checked.lines, kept: checked.found, passes: 1 };
+            Ok(((counts, reporter.phases()), output.finish()?))
+        })?;
     let fields = report_fields(py, "check", checked, started)?;
     fields.bind(py).set_item("csv", csv)?;
     Ok((fields, lines.map(OwnedFd::into_raw_fd)))

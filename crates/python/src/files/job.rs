@@ -15,11 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use petal_lines::{Note, Progress};
-use pyo3::exceptions::PyUserWarning;
+use petal_lines::{KeySpec, Note, Progress, Source};
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 
+use super::keys::{CsvOutput, csv_output};
 use crate::error::{Exception, io_message};
 
 /// The longest wait for a message, and the interval of `progress`.
@@ -48,6 +49,10 @@ pub(crate) struct ProgressReporter {
     messages: SyncSender<Message>,
     shared: Arc<Shared>,
     phases: Mutex<Vec<Phase>>,
+    /// The separators of inputs that were found in their first records.
+    separators: Mutex<Vec<(String, u8)>>,
+    /// Whether all records that are printed must have one separator.
+    one_separator: bool,
 }
 
 /// A phase of a job.
@@ -67,6 +72,8 @@ struct Shared {
     /// Whether the lines of an input end with LF, and whether those of an input end with CRLF.
     lf: AtomicBool,
     crlf: AtomicBool,
+    /// Why the job was cancelled: what its records cannot be used for.
+    refused: Mutex<Option<String>>,
 }
 
 impl Progress for ProgressReporter {
@@ -92,6 +99,19 @@ impl Progress for ProgressReporter {
             let seen = if crlf { &self.shared.crlf } else { &self.shared.lf };
             seen.store(true, Ordering::Relaxed);
         }
+        if let Note::Separator { input, separator, .. } = note {
+            let mut separators = self.separators.lock().unwrap_or_else(PoisonError::into_inner);
+            separators.push((input.to_owned(), separator));
+        }
+        if let (Note::OtherSeparator { input, first, .. }, true) = (note, self.one_separator) {
+            let refused = format!(
+                "{input}: has another separator than {first}, so a report cannot have the records of \
+                 both; write them to a file with out=, or specify separator="
+            );
+            *self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(refused);
+            self.shared.cancelled.store(true, Ordering::Relaxed);
+            return;
+        }
         let others = |more| match more {
             0 => String::new(),
             more => format!(" (and {more} others)"),
@@ -113,6 +133,39 @@ impl Progress for ProgressReporter {
                 others(more),
                 separator.escape_ascii(),
                 first_separator.escape_ascii()
+            ),
+            Note::Separator { input, more, separator } if separator != b',' => format!(
+                "{input}{}: the first records are separated by '{}', so all of them are; if that is \
+                 wrong, specify separator=",
+                others(more),
+                separator.escape_ascii()
+            ),
+            Note::Undivided { input, more, separator, found } => format!(
+                "{input}{}: no record has a '{}', so each is one field, but all have a '{}'; check \
+                 separator=",
+                others(more),
+                separator.escape_ascii(),
+                found.escape_ascii()
+            ),
+            Note::LiteralQuotes { input, more } => format!(
+                "{input}{}: fields begin and end with a quote, which belongs to them because tabs \
+                 separate the fields; if the quotes only enclose them, specify quote='\"', otherwise \
+                 quote='none'",
+                others(more)
+            ),
+            Note::LongField { input, more, byte, lines } => format!(
+                "{input}{}: the record at byte {byte} has {lines} lines in quotes; if quotes are bytes \
+                 like any other there, specify quote='none'",
+                others(more)
+            ),
+            Note::CrLineEnds { input, more } => format!(
+                "{input}{}: has CR between lines, but no LF, so it is read as one line; convert CR to \
+                 LF",
+                others(more)
+            ),
+            Note::CsvSettings { input } => format!(
+                "{input}: has columns of its own; separator=, quote=, escape= and header= are for CSV \
+                 and have no effect"
             ),
             Note::MissingValue { input, more, pointer } => format!(
                 "{input}{}: no record has a value at {pointer}, so all of them are equal there; \
@@ -205,12 +258,50 @@ pub(crate) fn run<T: Send>(
     files: Vec<Py<PyAny>>,
     job: impl FnOnce(&ProgressReporter) -> PyResult<T> + Send,
 ) -> PyResult<T> {
+    run_listening(py, progress, files, false, job)
+}
+
+/// Runs a job like [`run`], and returns how Python reads the records of the `printed` inputs, if the
+/// report has them.
+///
+/// # Errors
+/// Those of [`run`], and if printed inputs have different separators, so that the ends of the records
+/// in the report are unknown.
+pub(super) fn run_with_records<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    files: Vec<Py<PyAny>>,
+    (keys, printed): (&KeySpec, Option<&[Source]>),
+    job: impl FnOnce(&ProgressReporter) -> PyResult<T> + Send,
+) -> PyResult<(T, CsvOutput)> {
+    let job = |reporter: &ProgressReporter| {
+        let result = job(reporter)?;
+        let found = reporter.separators.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok((result, found))
+    };
+    let (result, found) = run_listening(py, progress, files, printed.is_some(), job)?;
+    Ok((result, printed.and_then(|inputs| csv_output(keys, inputs, &found))))
+}
+
+fn run_listening<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    files: Vec<Py<PyAny>>,
+    one_separator: bool,
+    job: impl FnOnce(&ProgressReporter) -> PyResult<T> + Send,
+) -> PyResult<T> {
     let (messages, receiver) = sync_channel(CHANNEL_CAPACITY);
     let shared = Arc::new(Shared::default());
-    let reporter = ProgressReporter { messages, shared: shared.clone(), phases: Mutex::default() };
+    let reporter = ProgressReporter {
+        messages,
+        shared: shared.clone(),
+        phases: Mutex::default(),
+        separators: Mutex::default(),
+        one_separator,
+    };
     let mut listener =
         Listener { progress, files, phase: None, reported: Instant::now(), raised: None };
-    let listening = &mut listener;
+    let (listening, listened) = (&mut listener, shared.clone());
     let result = py.detach(move || {
         thread::scope(|scope| {
             let worker = thread::Builder::new().name("petal job".to_owned());
@@ -222,7 +313,7 @@ pub(crate) fn run<T: Send>(
             });
             match worker {
                 Ok(worker) => {
-                    listening.listen(&receiver, &shared);
+                    listening.listen(&receiver, &listened);
                     worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 }
                 Err(error) => Err(Exception::MemoryLimit
@@ -230,9 +321,11 @@ pub(crate) fn run<T: Send>(
             }
         })
     });
-    match listener.raised {
-        Some(raised) => Err(raised),
-        None => result,
+    let refused = shared.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match (listener.raised, refused) {
+        (Some(raised), _) => Err(raised),
+        (None, Some(refused)) => Err(PyValueError::new_err(refused)),
+        (None, None) => result,
     }
 }
 
@@ -259,7 +352,7 @@ impl Listener {
             // After an exception messages are only received, so that the job does not block.
             if self.raised.is_none() {
                 self.raised = Python::attach(|py| self.handle(py, message, shared)).err();
-                shared.cancelled.store(self.raised.is_some(), Ordering::Relaxed);
+                shared.cancelled.fetch_or(self.raised.is_some(), Ordering::Relaxed);
             }
         }
         if self.raised.is_none() {

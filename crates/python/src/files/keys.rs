@@ -1,6 +1,9 @@
 //! The arguments that say which bytes of a record are its key.
 
-use petal_lines::{Column, Columns, Fields, JsonPointer, JsonValues, KeySpec, Source, csv_records};
+use petal_lines::{
+    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, Source,
+    csv_records,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -15,6 +18,10 @@ pub(super) struct KeyArgs {
     column: Vec<ColumnArg>,
     /// The byte between columns.
     separator: Option<u8>,
+    /// The byte around fields; `-1` for none.
+    quote: Option<i16>,
+    /// The byte before a byte that belongs to its field.
+    escape: Option<u8>,
     header: bool,
     json_key: Vec<String>,
     /// Names of transforms, separated by commas.
@@ -47,7 +54,16 @@ impl KeyArgs {
             ColumnArg::Name(name) => Column::Name(name.clone()),
         };
         let columns = self.column.iter().map(column).collect();
-        Ok(Fields::Columns(Columns { columns, separator: self.separator, header: self.header }))
+        let quoting = match self.quote {
+            None => Quoting::BySeparator,
+            Some(quote) => u8::try_from(quote).map_or(Quoting::None, Quoting::Byte),
+        };
+        let Self { separator, escape, header, .. } = *self;
+        let columns = Columns { columns, separator, quoting, escape, header };
+        let invalid =
+            |problem| PyValueError::new_err(format!("separator=, quote=, escape=: {problem}"));
+        columns.check().map_err(invalid)?;
+        Ok(Fields::Columns(columns))
     }
 }
 
@@ -61,26 +77,24 @@ pub(crate) fn json_fields(pointers: &[String]) -> PyResult<Fields> {
     Ok(Fields::Json(JsonValues(pointers)))
 }
 
-/// How Python reads CSV from the unnamed file of a report: the byte between fields, and whether the
-/// first record is a header. `None`: the file has lines.
-pub(super) type CsvOutput = Option<(u8, bool)>;
+/// The separator, the quote and the escape of CSV records.
+type DialectBytes = (u8, Option<u8>, Option<u8>);
 
-/// Returns how Python reads the records of these inputs.
-///
-/// # Errors
-/// If inputs have different separators, so that the ends of the records in the file are unknown.
-pub(super) fn csv_output(keys: &KeySpec, inputs: &[Source]) -> PyResult<CsvOutput> {
-    let Fields::Columns(columns) = &keys.fields else { return Ok(None) };
-    let mut separators =
-        inputs.iter().map(|input| (input, columns.separator_of(&input.to_string())));
-    let Some((first, separator)) = separators.next() else { return Ok(None) };
-    match separators.find(|(_, other)| *other != separator) {
-        None => Ok(Some((separator, columns.has_header()))),
-        Some((other, _)) => Err(PyValueError::new_err(format!(
-            "{other}: has another separator than {first}, so a report cannot have the records of \
-             both; write them to a file with out=, or specify separator="
-        ))),
-    }
+/// How Python reads CSV from the unnamed file of a report: the dialect, and whether the first record is
+/// a header. `None`: the file has lines.
+pub(super) type CsvOutput = Option<(DialectBytes, bool)>;
+
+/// Returns how Python reads the records of these inputs, which have one separator. `found`: the
+/// separators that inputs were found to have.
+pub(super) fn csv_output(keys: &KeySpec, inputs: &[Source], found: &[(String, u8)]) -> CsvOutput {
+    let Fields::Columns(columns) = &keys.fields else { return None };
+    let name = inputs.first()?.to_string();
+    let dialect = columns.dialect_of(&name).or_else(|| {
+        let found = found.iter().find(|(input, _)| *input == name);
+        let separator = Some(found.map_or(b',', |(_, separator)| *separator));
+        Columns { separator, ..columns.clone() }.dialect_of(&name)
+    })?;
+    Some(((dialect.separator, dialect.quote, dialect.escape), columns.has_header()))
 }
 
 /// Returns the complete CSV records at the start of a text, without their LF, and the position of
@@ -90,10 +104,11 @@ pub(super) fn csv_output(keys: &KeySpec, inputs: &[Source]) -> PyResult<CsvOutpu
 pub(super) fn csv_records_of<'py>(
     py: Python<'py>,
     text: &[u8],
-    separator: u8,
+    dialect: DialectBytes,
 ) -> PyResult<(Bound<'py, PyList>, usize)> {
+    let (separator, quote, escape) = dialect;
     let (list, mut end) = (PyList::empty(py), 0);
-    for record in csv_records(text, separator, usize::MAX) {
+    for record in csv_records(text, Dialect { separator, quote, escape }, usize::MAX) {
         list.append(py_bytes(py, record)?)?;
         end += record.len() + 1;
     }

@@ -6,6 +6,7 @@
 
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use petal_lines::atomic_file::resolve_links;
@@ -13,8 +14,7 @@ use petal_lines::{Settings, Source, explain_full, seen};
 use pyo3::prelude::*;
 
 use super::filters::{Counted, Counts, report_fields, warn_if_overfull};
-use super::job::{ProgressReporter, run};
-use super::keys::csv_output;
+use super::job::{ProgressReporter, run_with_records};
 use super::output::{Target, count_with_output};
 use super::seen_files::{SeenFiles, SeenPlan};
 use super::{JobOptions, JobResult, sources};
@@ -49,16 +49,15 @@ pub(super) fn seen_job(
         None if count => Target::Discard,
         None => Target::Unnamed(settings.temp_dir.clone()),
     };
-    let csv = match target {
-        Target::Unnamed(_) => csv_output(&settings.keys, &inputs)?,
-        _ => None,
-    };
     let path = resolve_links(&filter).map_err(|error| cannot_write(&filter, &error))?;
     let job = SeenJob { path, inputs, plan, dry_run };
     let started = Instant::now();
-    let (counted, lines) = run(py, options.progress, files, |reporter| {
-        job.run(target, Settings { progress: reporter, ..settings }, reporter)
-    })?;
+    let keys = Arc::clone(&settings.keys);
+    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]));
+    let ((counted, lines), csv) =
+        run_with_records(py, options.progress, files, records, |reporter| {
+            job.run(target, Settings { progress: reporter, ..settings }, reporter)
+        })?;
     let fields = report_fields(py, "seen", counted, started)?;
     fields.bind(py).set_item("csv", csv)?;
     Ok((fields, lines.map(OwnedFd::into_raw_fd)))

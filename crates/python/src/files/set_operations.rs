@@ -2,13 +2,13 @@
 
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, forget_work};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::job::{ProgressReporter, run};
-use super::keys::csv_output;
+use super::job::{ProgressReporter, run_with_records};
 use super::output::{Target, check_distinct, count_with_output};
 use super::{JobOptions, JobResult, sources};
 use crate::error::IntoPyErr;
@@ -64,14 +64,14 @@ pub(super) fn set_operation_job(
     };
     check_distinct(&kept, &rest)?;
     let others = if op == SetOp::SymDiff { &job.others[..] } else { &[] };
-    let csv = match kept {
-        Target::Unnamed(_) => csv_output(&settings.keys, &[&job.first, others].concat())?,
-        _ => None,
-    };
+    let printed = matches!(kept, Target::Unnamed(_)).then(|| [&job.first, others].concat());
+    let keys = Arc::clone(&settings.keys);
+    let records = (&*keys, printed.as_deref());
     let work_dir = settings.work_dir.clone();
-    let (report, lines) = run(py, options.progress, files, |reporter| {
-        run_job(&job, kept, rest, &Settings { progress: reporter, ..settings }, reporter)
-    })?;
+    let ((report, lines), csv) =
+        run_with_records(py, options.progress, files, records, |reporter| {
+            run_job(&job, kept, rest, &Settings { progress: reporter, ..settings }, reporter)
+        })?;
     // Only now, when the output is complete.
     work_dir.as_deref().into_iter().for_each(forget_work);
     let fields = report_fields(py, &report)?;

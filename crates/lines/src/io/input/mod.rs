@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | file | a regular file, redirected standard input, a spooled stream | any | by position, from many threads |
 //! | compressed file | such a file in gzip, zstd, xz, bzip2 or lz4 | any | in order, decompressed for each pass |
-//! | CSV file | such a file whose keys are columns | any | in order |
+//! | CSV file | such a file whose keys are columns of records that may have line ends | any | in order |
 //! | table | a file in Parquet or Arrow IPC whose keys are columns | any | frames of its rows, in order |
 //! | object | `s3://bucket/key`, if it can be read by position; compressed or not | any | as a file |
 //! | stream | a pipe, FIFO or terminal, a `/proc` file that reports no size; compressed or not | one | in order |
@@ -46,7 +46,7 @@ use super::poll_read::PollRead;
 use super::tables::{Table, TableKind};
 use super::temp_dir::FileUsage;
 use crate::error::{Error, Result};
-use crate::keys::{Fields, FoundValues, KeySpec};
+use crate::keys::{Dialect, Fields, FoundValues, KeySpec};
 pub(crate) use samples::DecompressedLength;
 
 /// An input that has been opened and checked, but not read.
@@ -63,13 +63,19 @@ pub(crate) struct Input {
     keys: Arc<KeySpec>,
     /// Where its first record begins in the file.
     begin: u64,
+    /// Bytes before the first record of a stream, which are read already.
+    skipped: u64,
+    /// The line of the file on which its first record begins, from 1; `None` if unknown.
+    first_line: Option<u64>,
     /// The header of a CSV input, without its LF.
     header: Option<Vec<u8>>,
+    /// Whether the dialect of CSV follows from the first records.
+    guessed: bool,
     /// The table whose rows are the records.
     table: Option<Arc<Table>>,
     /// Whether a CSV input begins with a byte order mark.
     mark: bool,
-    /// The values that its JSON records had.
+    /// What its records have shown.
     found: Arc<FoundValues>,
     /// The disk space of a spooled copy.
     _usage: Option<FileUsage>,
@@ -111,7 +117,10 @@ impl Input {
             checks,
             keys: Arc::default(),
             begin: 0,
+            skipped: 0,
+            first_line: Some(1),
             header: None,
+            guessed: false,
             table: None,
             mark: false,
             found: Arc::default(),
@@ -160,22 +169,27 @@ impl Input {
         self.mark
     }
 
-    /// Returns the values that its JSON records had in the passes so far.
+    /// Returns what its records have shown in the passes so far.
     pub(crate) fn found(&self) -> &Arc<FoundValues> {
         &self.found
     }
 
-    /// Continues with the values that other records of the same input had.
+    /// Continues with what other records of the same input have shown.
     pub(crate) fn with_found(self, found: &Arc<FoundValues>) -> Self {
         Self { found: Arc::clone(found), ..self }
     }
 
-    /// Returns the separator of the fields if the records are CSV.
-    pub(crate) fn csv_separator(&self) -> Option<u8> {
+    /// Returns how the records are written if they are CSV.
+    pub(crate) fn csv_dialect(&self) -> Option<Dialect> {
         match &self.keys.fields {
-            Fields::Columns(columns) => columns.separator,
+            Fields::Columns(columns) => Some(columns.dialect(columns.separator?)),
             Fields::Line | Fields::Json(_) | Fields::Rows(_) => None,
         }
+    }
+
+    /// Returns the separator of CSV if it follows from the first records.
+    pub(crate) fn guessed_separator(&self) -> Option<u8> {
+        self.csv_dialect().filter(|_| self.guessed).map(|dialect| dialect.separator)
     }
 
     /// Returns how the keys of its records are made.
@@ -216,7 +230,7 @@ impl Input {
 
     /// Returns whether the input can be read by position.
     pub(crate) fn is_file(&self) -> bool {
-        self.has_positions() && self.csv_separator().is_none()
+        self.has_positions() && self.csv_dialect().is_none_or(Dialect::is_lines)
     }
 
     /// Returns whether any range of its bytes can be read, although it may begin within a record.
@@ -277,8 +291,13 @@ impl Input {
         self.decompressed.store(self.portion.start + bytes, Ordering::Relaxed);
     }
 
+    /// Returns the line of the file on which its first record begins, from 1; `None` if unknown.
+    pub(crate) fn first_line(&self) -> Option<u64> {
+        self.first_line
+    }
+
     /// Converts a position in the input to a position in the file.
     pub(crate) fn byte(&self, position: u64) -> u64 {
-        self.portion.start + position
+        self.skipped + self.portion.start + position
     }
 }

@@ -56,7 +56,7 @@ impl Input {
     }
 
     /// Returns the range of the file that a pass reads.
-    fn read_range(&self, range: ByteRange) -> ByteRange {
+    pub(super) fn read_range(&self, range: ByteRange) -> ByteRange {
         if !self.is_file() {
             return range;
         }

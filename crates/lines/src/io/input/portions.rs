@@ -24,7 +24,9 @@ impl Input {
         if old.start != range.start || old.start > old.end || old.end > range.end {
             return Ok(false);
         }
-        let same = identity.resume(&file.sequential(), old, then, checksum, progress)?;
+        // The checksum is that of the bytes that a pass reads.
+        let read = self.read_range(old);
+        let same = identity.resume(&file.sequential(), read, then, checksum, progress)?;
         match &mut self.kind {
             InputKind::Named { length, .. } if same => *length = old.end,
             InputKind::OpenFile { range, .. } if same => *range = old,
@@ -36,6 +38,9 @@ impl Input {
     /// Returns the rest of the input from a position on.
     pub(crate) fn from(mut self, position: u64) -> Self {
         self.portion.start += position;
+        if position > 0 {
+            self.first_line = None;
+        }
         // The checksum of the whole input does not apply to the rest.
         if self.is_file() {
             self.identity().into_iter().for_each(|identity| identity.set_checksum(None));
@@ -61,6 +66,7 @@ impl Input {
         }
         if self.codec().is_none() {
             self.portion = range;
+            self.first_line = self.first_line.filter(|_| range.start == 0);
         } else if (range.start, range.end) != (0, length) {
             return bad("a packed file cannot be divided; take all of it as one range");
         }

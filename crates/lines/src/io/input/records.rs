@@ -12,7 +12,7 @@ use crate::io::input_file::InputFile;
 use crate::io::open::InputKind;
 use crate::io::stream::Chained;
 use crate::io::tables::{Shares, Table, TableSource};
-use crate::keys::{Columns, Fields, HeaderProblem, KeySpec, RowKeys};
+use crate::keys::{Columns, Dialect, Fields, HeaderProblem, KeySpec, RowKeys};
 use crate::progress::Progress;
 
 impl Input {
@@ -38,21 +38,20 @@ impl Input {
             Fields::Columns(columns) => columns,
             Fields::Rows(_) => return Ok(self),
         };
-        let separator = columns.separator_of(&self.name);
-        let wanted = columns.has_header().then_some(separator);
-        let start = self.read_start(wanted, longest, memory, progress)?;
-        let header = start.header.as_deref();
-        let columns = match columns.resolved(&self.name, header) {
+        let start = self.read_start(Some(columns), longest, memory, progress)?;
+        let (dialect, header) = (start.dialect.unwrap_or(Dialect::RFC), start.header.as_deref());
+        self.guessed = start.guessed;
+        let columns = match columns.resolved(dialect, header) {
             Ok(columns) => columns,
             // An empty input has no header and no records.
-            Err(_) if wanted.is_some() && header.is_none() => {
-                Columns { separator: Some(separator), ..columns.clone() }
-            }
+            Err(_) if columns.has_header() && header.is_none() => columns.in_dialect(dialect),
             Err(HeaderProblem { text, repeated }) => {
                 return Err(Error::bad_header(&self.name, text, repeated));
             }
         };
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
+        let lines_of = |header: &Vec<u8>| 1 + memchr::memchr_iter(b'\n', header).count() as u64;
+        self.first_line = Some(1 + start.header.as_ref().map_or(0, lines_of));
         (self.header, self.mark) = (start.header, start.mark);
         Ok(self.with_keys(&Arc::new(keys)))
     }
@@ -97,10 +96,11 @@ impl Input {
         Ok(self)
     }
 
-    /// Reads a byte order mark, and with `separator` a header. The input then begins after them.
+    /// Reads a byte order mark, and with `columns` the dialect and a header of CSV. The input then
+    /// begins after them.
     fn read_start(
         &mut self,
-        separator: Option<u8>,
+        columns: Option<&Columns>,
         longest: u64,
         memory: u64,
         progress: &dyn Progress,
@@ -109,9 +109,10 @@ impl Input {
             Open::Stream(stream) => stream,
             Open::File { file, whole, .. } => Box::new(RangeReader::new(file, whole, None)),
         };
-        let start = Start::read(stream.as_mut(), &self.name, separator, longest, progress);
+        let start = Start::read(stream.as_mut(), &self.name, columns, longest, progress);
         if let InputKind::Stream(place) = &self.kind {
             let mut start = start?;
+            self.skipped = start.length as u64;
             let rest = std::mem::take(&mut start.rest);
             let place =
                 place.lock().map(|mut place| *place = Some(Box::new(Chained::new(rest, stream))));

@@ -38,7 +38,8 @@ impl Input {
             progress.advance(got as u64);
         }
         self.checks.note(progress);
-        Ok(Self::of_spool(spool, self.name, self.checks).with_keys(&self.keys))
+        let input = Self::of_spool(spool, self.name, self.checks).with_keys(&self.keys);
+        Ok(Self { skipped: self.skipped, first_line: self.first_line, ..input })
     }
 
     /// Returns the input of a spooled copy.

@@ -11,6 +11,7 @@ use super::Table;
 use super::row_writer::RowWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Outputs;
+use crate::keys::Dialect;
 use crate::keys::rows::{self, FrameScan, Part, RowId};
 
 /// How rows are written.
@@ -20,8 +21,8 @@ pub(crate) struct RowFormat {
     pub(crate) keys_only: bool,
     /// Whether the outputs take binary data.
     pub(crate) binary: bool,
-    /// The separator of the texts of several keys.
-    pub(crate) separator: u8,
+    /// How the texts of several keys are written.
+    pub(crate) dialect: Dialect,
     pub(crate) delimiter: u8,
     /// Memory for reading and writing rows.
     pub(crate) memory: u64,
@@ -115,13 +116,13 @@ impl<'a> Sink<'a> {
             return Err(ErrorKind::DifferentTables { input, first, difference }.into());
         }
         if format.keys_only {
-            let RowFormat { separator, delimiter, .. } = format;
+            let RowFormat { dialect, delimiter, .. } = format;
             let several = first.key_columns() > 1;
             let names = tables.iter().flatten().map(|table| table.source().name.clone()).collect();
             return own(To::Keys(KeyLines {
                 sink,
                 names,
-                separator: several.then_some(separator),
+                dialect: several.then_some(dialect),
                 delimiter,
                 id: None,
                 key: Vec::new(),
@@ -185,8 +186,8 @@ struct KeyLines<'a> {
     sink: &'a mut (dyn Write + Send),
     /// The names of the tables.
     names: Vec<String>,
-    /// The separator, if a key has several columns.
-    separator: Option<u8>,
+    /// How fields are written, if a key has several columns.
+    dialect: Option<Dialect>,
     delimiter: u8,
     id: Option<RowId>,
     key: Vec<u8>,
@@ -207,7 +208,7 @@ impl KeyLines<'_> {
                 Ok(())
             }
             Part::End => {
-                let written = write_key(&self.key, self.separator, self.delimiter, &mut self.lines);
+                let written = write_key(&self.key, self.dialect, self.delimiter, &mut self.lines);
                 if let Err(problem) = written {
                     let id = self.id.unwrap_or(RowId { table: 0, row: 0 });
                     let name = self.names.get(id.table as usize).map_or("", String::as_str);
@@ -235,8 +236,8 @@ const BLOCK: usize = 64 << 10;
 /// How frames are printed as lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowLines {
-    /// The separator, if a key has several columns.
-    pub(crate) separator: Option<u8>,
+    /// How fields are written, if a key has several columns.
+    pub(crate) dialect: Option<Dialect>,
     pub(crate) delimiter: u8,
 }
 
@@ -247,46 +248,99 @@ impl RowLines {
         frame: &[u8],
         line: &mut Vec<u8>,
     ) -> std::result::Result<(), &'static str> {
-        write_key(rows::key(frame), self.separator, self.delimiter, line)
+        write_key(rows::key(frame), self.dialect, self.delimiter, line)
     }
 }
 
-/// Appends a key as a line: that of one column as it is; with `separator` those of several columns
-/// as a CSV record.
+/// Appends a key as a line: that of one column as it is; with `dialect` those of several columns as a
+/// CSV record.
 ///
 /// # Errors
-/// If the key of one column contains the delimiter.
+/// If the key of one column contains the delimiter, or a field what its dialect cannot write.
 fn write_key(
     key: &[u8],
-    separator: Option<u8>,
+    dialect: Option<Dialect>,
     delimiter: u8,
     line: &mut Vec<u8>,
 ) -> std::result::Result<(), &'static str> {
-    let Some(separator) = separator else {
+    let Some(dialect) = dialect else {
         line.extend_from_slice(key);
         return match memchr::memchr(delimiter, key) {
             Some(_) => Err("has a line end, so it cannot be printed as a line"),
             None => Ok(()),
         };
     };
+    let Dialect { separator, quote, escape } = dialect;
+    let is_special = |byte: u8| {
+        [separator, b'\n', b'\r', delimiter].contains(&byte)
+            || quote.into_iter().chain(escape).any(|special| special == byte)
+    };
     for (number, field) in rows::fields(key).enumerate() {
         if number > 0 {
             line.push(separator);
         }
-        let special = [separator, b'"', b'\n', b'\r', delimiter];
-        if !field.iter().any(|byte| special.contains(byte)) {
+        if !field.iter().any(|&byte| is_special(byte)) {
             line.extend_from_slice(field);
             continue;
         }
-        line.push(b'"');
-        for &byte in field {
-            line.extend_from_slice(if byte == b'"' {
-                b"\"\""
-            } else {
-                std::slice::from_ref(&byte)
-            });
+        if dialect.is_lines() {
+            return Err("has a separator or a line end in a field, which needs a quote");
         }
-        line.push(b'"');
+        line.extend(quote);
+        for &byte in field {
+            let before = match quote {
+                Some(quote) if byte == quote => Some(quote),
+                Some(_) => escape.filter(|escape| *escape == byte),
+                None => escape.filter(|_| is_special(byte)),
+            };
+            line.extend(before);
+            line.push(byte);
+        }
+        line.extend(quote);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{Columns, Quoting, csv_records};
+
+    /// What is written is read with the same settings.
+    #[test]
+    fn keys_of_several_columns_are_read_as_they_were() {
+        let fields: [&[u8]; 8] =
+            [b"", b"a", b"\"", b"a,\"b", b"x\ty", b"\\", b"two\nlines\\", b"c\r"];
+        for (separator, quoting, escape) in [
+            (b',', Quoting::BySeparator, None),
+            (b'\t', Quoting::Byte(b'\''), None),
+            (b',', Quoting::BySeparator, Some(b'\\')),
+            (b'\t', Quoting::None, Some(b'\\')),
+        ] {
+            let columns = Columns::parse_list("2,1").unwrap();
+            let separator = Some(separator);
+            let columns = Columns { columns, separator, quoting, escape, header: false };
+            let dialect = columns.dialect_of("").unwrap();
+            for (first, second) in fields.iter().flat_map(|a| fields.map(|b| (*a, b))) {
+                let key = |fields: [&[u8]; 2]| {
+                    let length = |field: &[u8]| (field.len() as u32).to_le_bytes();
+                    fields.map(|field| [&length(field)[..], field].concat()).concat()
+                };
+                let mut line = Vec::new();
+                write_key(&key([first, second]), Some(dialect), b'\n', &mut line).unwrap();
+                line.push(b'\n');
+                let records = csv_records(&line, dialect, 9);
+                assert_eq!(records.len(), 1, "{dialect:?} {line:?}");
+                let fields = crate::keys::Fields::Columns(columns.clone());
+                let spec = crate::keys::KeySpec { fields, transforms: vec![] };
+                let shown = String::from_utf8_lossy(&line);
+                assert_eq!(spec.key(records[0]).unwrap(), key([second, first]), "{shown:?}");
+            }
+        }
+        // TSV has neither quotes nor escapes.
+        let tsv = Columns::default().dialect_of("a.tsv");
+        for (key, is_written) in [(&b"\x01\0\0\0a"[..], true), (b"\x01\0\0\0\t", false)] {
+            assert_eq!(write_key(key, tsv, b'\n', &mut Vec::new()).is_ok(), is_written);
+        }
+    }
 }

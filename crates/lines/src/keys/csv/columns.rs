@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::dialect::{Dialect, Quoting};
+use super::guess::SEPARATORS;
 use super::record::{Field, Fields};
 use crate::keys::append_with_length;
 
@@ -21,13 +23,18 @@ pub enum Column {
 /// little-endian order, so different values never make the same key.
 ///
 /// A record with too few fields has no key. The fields of an empty line are all empty.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Columns {
     /// The columns, in the order of the key.
     pub columns: Vec<Column>,
     /// The byte between fields. `None`: a tab in inputs whose name ends in `.tsv` or `.tab`, before
-    /// the ending of a compressed file; a comma in others.
+    /// the ending of a compressed file; a comma in those named `.csv`; in others a tab, `|`, `;` or
+    /// comma, whatever divides the first records evenly.
     pub separator: Option<u8>,
+    /// Which byte encloses fields.
+    pub quoting: Quoting,
+    /// The byte before a byte that belongs to its field whatever it is. `None`: no byte.
+    pub escape: Option<u8>,
     /// Whether the first record of each input is a header even if no column is found by name.
     pub header: bool,
 }
@@ -51,12 +58,12 @@ impl Columns {
     /// # Errors
     /// If the list is empty, has an empty part, the number 0 or an open quote.
     pub fn parse_list(list: &str) -> Result<Vec<Column>, String> {
-        let mut scan = super::EndScan::new(b',');
+        let mut scan = super::EndScan::new(Dialect::RFC);
         scan.last(list.as_bytes());
         if scan.is_quoted() {
             return Err("a quote is not closed".to_owned());
         }
-        Fields::new(list.as_bytes(), b',').map(|part| Self::parse_part(part)).collect()
+        Fields::new(list.as_bytes(), Dialect::RFC).map(|part| Self::parse_part(part)).collect()
     }
 
     fn parse_part(part: Field<'_>) -> Result<Column, String> {
@@ -80,27 +87,67 @@ impl Columns {
         self.header || self.columns.iter().any(|column| matches!(column, Column::Name(_)))
     }
 
-    /// Returns the separator of an input with this name.
-    #[must_use]
-    pub fn separator_of(&self, name: &str) -> u8 {
-        let lower = name.to_ascii_lowercase();
-        let plain = COMPRESSED.iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
-        let tabs = plain.ends_with(".tsv") || plain.ends_with(".tab");
-        self.separator.unwrap_or(if tabs { b'\t' } else { b',' })
+    /// Checks that the bytes between, around and within fields can be told apart.
+    ///
+    /// # Errors
+    /// If they cannot; the text says why.
+    pub fn check(&self) -> Result<(), String> {
+        let quote = match self.quoting {
+            Quoting::BySeparator => self.dialect(self.separator.unwrap_or(b',')).quote,
+            Quoting::None => None,
+            Quoting::Byte(quote) => Some(quote),
+        };
+        let separators = self.separator.as_slice();
+        let separators = if separators.is_empty() { &SEPARATORS } else { separators };
+        let conflict = [quote, self.escape].into_iter().flatten().find(|b| separators.contains(b));
+        let all = [self.separator, quote, self.escape];
+        if all.iter().flatten().any(|byte| b"\r\n".contains(byte)) {
+            return Err("a line end cannot separate, quote or escape fields".to_owned());
+        }
+        match (conflict, self.separator) {
+            (None, _) => Ok(()),
+            (Some(byte), Some(_)) => {
+                let byte = shown_byte(byte);
+                Err(format!("'{byte}' cannot separate fields and quote or escape them too"))
+            }
+            (Some(byte), None) => {
+                Err(format!("'{}' may separate fields; specify the separator", shown_byte(byte)))
+            }
+        }
     }
 
-    /// Returns these columns by their numbers in an input with this name and header.
+    /// Returns the dialect of records whose fields are separated by this byte.
+    pub(crate) fn dialect(&self, separator: u8) -> Dialect {
+        Dialect::new(separator, self.quoting, self.escape)
+    }
+
+    /// Returns the dialect of an input with this name; `None` if it depends on the first records.
+    #[must_use]
+    pub fn dialect_of(&self, name: &str) -> Option<Dialect> {
+        let lower = name.to_ascii_lowercase();
+        let plain = COMPRESSED.iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
+        let has_ending = |endings: &[&str]| endings.iter().any(|end| plain.ends_with(end));
+        let separator = self.separator.or_else(|| {
+            if has_ending(&[".tsv", ".tab"]) {
+                Some(b'\t')
+            } else {
+                has_ending(&[".csv"]).then_some(b',')
+            }
+        });
+        separator.map(|separator| self.dialect(separator))
+    }
+
+    /// Returns these columns by their numbers in an input with this dialect and header.
     ///
     /// # Errors
     /// If the header does not have a column, or has its name twice.
     pub(crate) fn resolved(
         &self,
-        name: &str,
+        dialect: Dialect,
         header: Option<&[u8]>,
     ) -> Result<Self, HeaderProblem> {
-        let separator = self.separator_of(name);
         let names = match header {
-            Some(header) => field_values(header, separator),
+            Some(header) => field_values(header, dialect),
             None => Vec::new(),
         };
         let missing = |text| Err(HeaderProblem { text, repeated: false });
@@ -125,29 +172,34 @@ impl Columns {
         };
         let columns = self.columns.iter().map(|column| number(column).map(Column::Number));
         let columns = columns.collect::<Result<_, _>>()?;
-        Ok(Self { columns, separator: Some(separator), header: header.is_some() })
+        Ok(Self { columns, header: header.is_some(), ..self.in_dialect(dialect) })
+    }
+
+    /// Returns these columns in records of a dialect.
+    pub(crate) fn in_dialect(&self, dialect: Dialect) -> Self {
+        Self { separator: Some(dialect.separator), ..self.clone() }
     }
 
     /// Appends the key of a record without its LF. The columns are resolved.
     pub(crate) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
-        let separator = self.separator.unwrap_or(b',');
+        let dialect = self.dialect(self.separator.unwrap_or(b','));
         if let [Column::Number(number)] = self.columns[..] {
-            return match Fields::new(record, separator).nth(number - 1) {
+            return match Fields::new(record, dialect).nth(number - 1) {
                 Some(field) => {
                     field.append(key);
                     Ok(())
                 }
-                None => missing(record, separator, number),
+                None => missing(record, dialect, number),
             };
         }
         // Columns in ascending order are found in one reading.
-        let (mut fields, mut next) = (Fields::new(record, separator), 1);
+        let (mut fields, mut next) = (Fields::new(record, dialect), 1);
         for column in &self.columns {
             let Column::Number(number) = *column else {
                 return Err(format!("the number of column {column} is unknown"));
             };
             if number < next {
-                (fields, next) = (Fields::new(record, separator), 1);
+                (fields, next) = (Fields::new(record, dialect), 1);
             }
             let field = fields.nth(number - next);
             next = number + 1;
@@ -156,7 +208,7 @@ impl Columns {
                     field.append(key);
                     Ok(())
                 }
-                None => missing(record, separator, number),
+                None => missing(record, dialect, number),
             })?;
         }
         Ok(())
@@ -164,21 +216,35 @@ impl Columns {
 }
 
 /// Returns the values of the fields of a record without its LF.
-pub(crate) fn field_values(record: &[u8], separator: u8) -> Vec<Vec<u8>> {
-    Fields::new(record, separator).map(Field::value).collect()
+pub(crate) fn field_values(record: &[u8], dialect: Dialect) -> Vec<Vec<u8>> {
+    Fields::new(record, dialect).map(Field::value).collect()
 }
 
 /// Returns the error of a record without a field, unless it is an empty line.
 #[cold]
-fn missing(record: &[u8], separator: u8, number: usize) -> Result<(), String> {
+fn missing(record: &[u8], dialect: Dialect, number: usize) -> Result<(), String> {
     if matches!(record, b"" | b"\r") {
         return Ok(());
     }
-    let fields = match Fields::new(record, separator).count() {
-        1 => "1 field".to_owned(),
-        count => format!("{count} fields"),
-    };
-    Err(format!("has {fields}, but the key is in field {number}; correct or remove the record"))
+    Err(match Fields::new(record, dialect).count() {
+        1 => format!(
+            "has 1 field, but the key is in field {number}; correct or remove the record, or change \
+             the separator ('{}')",
+            shown_byte(dialect.separator)
+        ),
+        fields => format!(
+            "has {fields} fields, but the key is in field {number}; correct or remove the record"
+        ),
+    })
+}
+
+/// Returns a byte for a message.
+fn shown_byte(byte: u8) -> String {
+    match byte {
+        b'\t' => "tab".to_owned(),
+        b' '..=b'~' => char::from(byte).to_string(),
+        _ => byte.escape_ascii().to_string(),
+    }
 }
 
 /// Number of columns of a header that an error shows.
@@ -221,8 +287,16 @@ impl fmt::Display for Columns {
         if self.has_header() {
             f.write_str(" with a header")?;
         }
-        match self.separator {
-            Some(separator) => write!(f, ", separated by {:?}", char::from(separator)),
+        if let Some(separator) = self.separator {
+            write!(f, ", separated by {:?}", char::from(separator))?;
+        }
+        match self.quoting {
+            Quoting::BySeparator => {}
+            Quoting::None => f.write_str(", without quotes")?,
+            Quoting::Byte(quote) => write!(f, ", quoted by {:?}", char::from(quote))?,
+        }
+        match self.escape {
+            Some(escape) => write!(f, ", escaped by {:?}", char::from(escape)),
             None => Ok(()),
         }
     }
@@ -233,7 +307,7 @@ mod tests {
     use super::*;
 
     fn columns(list: &str) -> Columns {
-        Columns { columns: Columns::parse_list(list).unwrap(), separator: None, header: false }
+        Columns { columns: Columns::parse_list(list).unwrap(), ..Columns::default() }
     }
 
     #[test]
@@ -253,19 +327,59 @@ mod tests {
     }
 
     #[test]
-    fn separator_follows_the_name_of_the_input() {
+    fn dialect_follows_the_name_of_the_input() {
         let any = columns("1");
         let tabs = ["a.tsv", "A.TSV.gz", "/x/y.tab", "y.tab.zst"];
-        let commas = ["a.csv", "-", "a.tsv.csv", "tsv", "a.gz"];
-        assert!(tabs.iter().all(|name| any.separator_of(name) == b'\t'));
-        assert!(commas.iter().all(|name| any.separator_of(name) == b','));
-        assert_eq!(Columns { separator: Some(b';'), ..any }.separator_of("a.tsv"), b';');
+        let tsv = Dialect { separator: b'\t', quote: None, escape: None };
+        assert!(tabs.iter().all(|name| any.dialect_of(name) == Some(tsv)));
+        let commas = ["a.csv", "a.tsv.csv", "A.CSV.xz"];
+        assert!(commas.iter().all(|name| any.dialect_of(name) == Some(Dialect::RFC)));
+        assert!(["-", "tsv", "a.gz", "a.txt"].iter().all(|name| any.dialect_of(name).is_none()));
+        let other = Columns { separator: Some(b';'), escape: Some(b'\\'), ..any.clone() };
+        let expected = Dialect { separator: b';', escape: Some(b'\\'), ..Dialect::RFC };
+        assert_eq!(other.dialect_of("a.tsv"), Some(expected));
+        let quoted = Columns { quoting: Quoting::Byte(b'"'), ..any };
+        assert_eq!(quoted.dialect_of("a.tsv"), Some(Dialect { separator: b'\t', ..Dialect::RFC }));
+    }
+
+    #[test]
+    fn bytes_with_two_meanings_are_errors() {
+        let check = |separator, quoting, escape| {
+            Columns { separator, quoting, escape, ..columns("1") }.check()
+        };
+        assert_eq!(check(None, Quoting::BySeparator, Some(b'\\')), Ok(()));
+        assert_eq!(check(Some(b'"'), Quoting::None, None), Ok(()));
+        assert_eq!(check(Some(b'\t'), Quoting::BySeparator, Some(b'"')), Ok(()));
+        assert_eq!(check(Some(b';'), Quoting::Byte(b','), None), Ok(()));
+        for (separator, quoting, escape, problem) in [
+            (
+                Some(b'"'),
+                Quoting::BySeparator,
+                None,
+                "'\"' cannot separate fields and quote or escape them too",
+            ),
+            (
+                Some(b';'),
+                Quoting::None,
+                Some(b';'),
+                "';' cannot separate fields and quote or escape them too",
+            ),
+            (None, Quoting::Byte(b'|'), None, "'|' may separate fields; specify the separator"),
+            (
+                None,
+                Quoting::Byte(b'\n'),
+                None,
+                "a line end cannot separate, quote or escape fields",
+            ),
+        ] {
+            assert_eq!(check(separator, quoting, escape), Err(problem.to_owned()));
+        }
     }
 
     #[test]
     fn names_are_found_in_the_header_of_each_input() {
         let wanted = columns("url,lang");
-        let numbers = |header: &str| wanted.resolved("x", Some(header.as_bytes()));
+        let numbers = |header: &str| wanted.resolved(Dialect::RFC, Some(header.as_bytes()));
         let found = |one, two| vec![Column::Number(one), Column::Number(two)];
         assert_eq!(numbers("id,url,lang").unwrap().columns, found(2, 3));
         assert_eq!(numbers("\"lang\",\"url\"\r").unwrap().columns, found(2, 1));
@@ -274,7 +388,7 @@ mod tests {
         assert_eq!(error.text, r#"has no column "lang", but 2 columns: "id", "url""#);
         let error = numbers("url,lang,url").unwrap_err();
         assert!(error.repeated && error.text.contains("two columns \"url\", 1 and 3"));
-        let error = columns("3").resolved("x", Some(b"a;b")).unwrap_err();
+        let error = columns("3").resolved(Dialect::RFC, Some(b"a;b")).unwrap_err();
         assert_eq!(error.text, r#"has 1 column: "a;b", expected a column 3"#);
     }
 
@@ -282,7 +396,7 @@ mod tests {
     fn keys_of_several_columns_are_distinct() {
         let key = |list: &str, record: &str| {
             let mut key = Vec::new();
-            let resolved = columns(list).resolved("x", None).unwrap();
+            let resolved = columns(list).resolved(Dialect::RFC, None).unwrap();
             resolved.append(record.as_bytes(), &mut key).map(|()| key)
         };
         assert_eq!(key("2", "a,\"b\"\"\",c").unwrap(), b"b\"");

@@ -4,48 +4,30 @@
 //! that each bit says whether its byte is inside quotes; line ends outside are the ends of records.
 //! That is the state machine of the rules if every quote that begins a quoted part follows a
 //! separator, a record end or a closing quote. In a block where one does not, a quote stands inside
-//! an unquoted field, and the block is read byte by byte.
+//! an unquoted field, and the block is read byte by byte. So is a block with an escape.
 //!
 //! Source of the bit operations: Langdale & Lemire, "Parsing gigabytes of JSON per second", 2019.
 //!
-//! Cost: one comparison of each byte, two more in blocks with quotes.
+//! Cost: one comparison of each byte, one for quotes, one for an escape, and one more in blocks with
+//! quotes.
 
 #![allow(unsafe_code)]
 
+use super::dialect::{Dialect, State};
+
 const BLOCK: usize = 64;
-
-/// Where in a field the next byte is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    FieldStart,
-    Unquoted,
-    Quoted,
-    /// After a quote inside quotes, which closes the field unless another quote follows.
-    AfterQuote,
-}
-
-impl State {
-    fn after(self, byte: u8, separator: u8) -> Self {
-        match (self, byte) {
-            (Self::Quoted, b'"') => Self::AfterQuote,
-            (Self::Quoted, _) | (Self::FieldStart | Self::AfterQuote, b'"') => Self::Quoted,
-            (_, byte) if byte == separator || byte == b'\n' => Self::FieldStart,
-            _ => Self::Unquoted,
-        }
-    }
-}
 
 /// Finds the ends of records in consecutive texts, of which the first begins with a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndScan {
-    separator: u8,
+    dialect: Dialect,
     state: State,
 }
 
 impl EndScan {
     /// Begins at the start of a record.
-    pub(crate) fn new(separator: u8) -> Self {
-        Self { separator, state: State::FieldStart }
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect, state: State::FieldStart }
     }
 
     /// Begins anywhere: at the start of `text`, inside quotes if otherwise more quotes of `text` would
@@ -53,12 +35,12 @@ impl EndScan {
     ///
     /// Source: speculative parsing (Ge et al., "Speculative distributed CSV data parsing for big data
     /// analytics", 2019).
-    pub(crate) fn anywhere(separator: u8, text: &[u8]) -> Self {
-        if memchr::memchr(b'"', text).is_none() {
-            return Self::new(separator);
+    pub(crate) fn anywhere(dialect: Dialect, text: &[u8]) -> Self {
+        if dialect.quote.is_none_or(|quote| memchr::memchr(quote, text).is_none()) {
+            return Self::new(dialect);
         }
         let [outside, inside] = [State::FieldStart, State::Quoted]
-            .map(|state| Self { separator, state })
+            .map(|state| Self { dialect, state })
             .map(|scan| (scan.misplaced_quotes(text), scan));
         if inside.0 < outside.0 { inside.1 } else { outside.1 }
     }
@@ -70,13 +52,14 @@ impl EndScan {
         text.iter()
             .filter(|&&byte| {
                 let (before, opened_before) = (state, opened);
-                state = state.after(byte, self.separator);
-                opened = before == State::FieldStart && byte == b'"';
+                state = state.after(byte, self.dialect);
+                let is_quote = Some(byte) == self.dialect.quote;
+                opened = before == State::FieldStart && is_quote;
                 match before {
-                    State::Unquoted => byte == b'"',
+                    State::Unquoted => is_quote,
                     State::AfterQuote => state == State::Unquoted && byte != b'\r',
-                    State::Quoted => opened_before && byte == self.separator,
-                    State::FieldStart => false,
+                    State::Quoted => opened_before && byte == self.dialect.separator,
+                    State::FieldStart | State::Escaped | State::QuotedEscaped => false,
                 }
             })
             .count()
@@ -84,7 +67,19 @@ impl EndScan {
 
     /// Returns whether the text so far ends inside quotes.
     pub(crate) fn is_quoted(&self) -> bool {
-        self.state == State::Quoted
+        self.state.is_quoted()
+    }
+
+    /// Returns the bytes that close open quotes and complete an escape, after the text so far.
+    pub(crate) fn closing(&self) -> Vec<u8> {
+        let Dialect { quote, escape, .. } = self.dialect;
+        let escape = escape.filter(|_| self.is_escaped());
+        let quote = quote.filter(|_| self.is_quoted());
+        escape.into_iter().chain(quote).collect()
+    }
+
+    fn is_escaped(&self) -> bool {
+        matches!(self.state, State::Escaped | State::QuotedEscaped)
     }
 
     /// Appends the positions of at most `most` record ends in `bytes`, ascending. If it stops
@@ -163,17 +158,21 @@ impl EndScan {
     /// Returns the bits of the record ends in a block.
     #[inline(always)]
     fn block(&mut self, block: &[u8; BLOCK], equal: &impl Fn(&[u8; BLOCK], u8) -> u64) -> u64 {
-        let quotes = equal(block, b'"');
+        let bits = |byte: Option<u8>| byte.map_or(0, |byte| equal(block, byte));
+        if self.is_escaped() || bits(self.dialect.escape) != 0 {
+            return self.slowly(block);
+        }
+        let quotes = bits(self.dialect.quote);
         let ends = equal(block, b'\n');
         let last = block[BLOCK - 1];
         if quotes == 0 {
             if self.state == State::Quoted {
                 return 0;
             }
-            self.state = State::Unquoted.after(last, self.separator);
+            self.state = State::Unquoted.after(last, self.dialect);
             return ends;
         }
-        let separators = equal(block, self.separator);
+        let separators = equal(block, self.dialect.separator);
         // A bit is set from an opening quote on, to the byte before the closing quote.
         let carried = if self.state == State::Quoted { u64::MAX } else { 0 };
         let inside = prefix_xor(quotes) ^ carried;
@@ -188,7 +187,7 @@ impl EndScan {
         } else if closing & end != 0 {
             State::AfterQuote
         } else {
-            State::Unquoted.after(last, self.separator)
+            State::Unquoted.after(last, self.dialect)
         };
         ends & !inside
     }
@@ -198,8 +197,8 @@ impl EndScan {
     fn slowly(&mut self, bytes: &[u8]) -> u64 {
         let mut found = 0;
         for (at, &byte) in bytes.iter().enumerate() {
-            found |= u64::from(byte == b'\n' && self.state != State::Quoted) << at;
-            self.state = self.state.after(byte, self.separator);
+            found |= u64::from(byte == b'\n' && !self.state.is_inside()) << at;
+            self.state = self.state.after(byte, self.dialect);
         }
         found
     }
@@ -242,13 +241,13 @@ mod tests {
     use super::*;
     use petal_testkit::rng::Rng;
 
-    fn naive(bytes: &[u8], separator: u8) -> (Vec<usize>, State) {
+    fn naive(bytes: &[u8], dialect: Dialect) -> (Vec<usize>, State) {
         let (mut ends, mut state) = (Vec::new(), State::FieldStart);
         for (at, &byte) in bytes.iter().enumerate() {
-            if byte == b'\n' && state != State::Quoted {
+            if byte == b'\n' && !state.is_inside() {
                 ends.push(at);
             }
-            state = state.after(byte, separator);
+            state = state.after(byte, dialect);
         }
         (ends, state)
     }
@@ -273,7 +272,7 @@ mod tests {
             let text: String =
                 (0..400).map(|number| row(number, comments[number % comments.len()])).collect();
             let text = text.as_bytes();
-            let (ends, _) = naive(text, b',');
+            let (ends, _) = naive(text, Dialect::RFC);
             for _ in 0..300 {
                 let from = rng.below(text.len() - text.len() / 10);
                 let to = text.len().min(from + (17 << 10));
@@ -282,14 +281,14 @@ mod tests {
                 if window[0] == b'"' {
                     continue;
                 }
-                EndScan::anywhere(b',', window).ends(window, usize::MAX, &mut found);
+                EndScan::anywhere(Dialect::RFC, window).ends(window, usize::MAX, &mut found);
                 let after = ends.iter().filter(|&&end| (from..to).contains(&end));
                 let expected: Vec<_> = after.map(|end| end - from).collect();
                 let shown = String::from_utf8_lossy(&window[..40]);
                 assert!(found == expected, "{from}: {shown:?}");
             }
         }
-        assert!(!EndScan::anywhere(b',', b"text, without\nquotes").is_quoted());
+        assert!(!EndScan::anywhere(Dialect::RFC, b"text, without\nquotes").is_quoted());
     }
 
     /// Text with quotes where they belong, and with `wild` anywhere.
@@ -326,9 +325,12 @@ mod tests {
         for round in 0..3000 {
             let length = rng.below(700);
             let bytes = text(&mut rng, length, round % 2 == 0);
-            let (ends, state) = naive(&bytes, b',');
+            let quote = *rng.pick(&[Some(b'"'), Some(b'"'), None, Some(b'c')]);
+            let escape = *rng.pick(&[None, None, Some(b'a')]);
+            let dialect = Dialect { quote, escape, ..Dialect::RFC };
+            let (ends, state) = naive(&bytes, dialect);
             for portable in [false, true] {
-                let (mut scan, mut found) = (EndScan::new(b','), Vec::new());
+                let (mut scan, mut found) = (EndScan::new(dialect), Vec::new());
                 if portable {
                     scan.scan_with(&bytes, equal_bytes, |base, bits| {
                         found.extend((0..64).filter(|at| bits >> at & 1 == 1).map(|at| base + at));
@@ -339,22 +341,22 @@ mod tests {
                 }
                 assert_eq!(found, ends, "{:?}", String::from_utf8_lossy(&bytes));
                 // Which quotes close is only known at the next byte.
-                assert_eq!(scan.is_quoted(), state == State::Quoted);
+                assert_eq!(scan.is_quoted(), state.is_quoted());
             }
             let most = rng.below(5);
             let mut few = Vec::new();
-            EndScan::new(b',').ends(&bytes, most, &mut few);
+            EndScan::new(dialect).ends(&bytes, most, &mut few);
             assert_eq!(few, ends[..most.min(ends.len())]);
-            assert_eq!(EndScan::new(b',').first(&bytes), ends.first().copied());
+            assert_eq!(EndScan::new(dialect).first(&bytes), ends.first().copied());
             // In pieces.
-            let (mut scan, mut at, mut last) = (EndScan::new(b','), 0, None);
+            let (mut scan, mut at, mut last) = (EndScan::new(dialect), 0, None);
             while at < bytes.len() {
                 let next = bytes.len().min(at + 1 + rng.below(200));
                 last = scan.last(&bytes[at..next]).map(|end| at + end).or(last);
                 at = next;
             }
             assert_eq!(last, ends.last().copied());
-            assert_eq!(scan.is_quoted(), state == State::Quoted);
+            assert_eq!(scan.is_quoted(), state.is_quoted());
         }
     }
 }

@@ -2,22 +2,37 @@
 
 use memchr::memchr;
 
+use super::dialect::{Dialect, State};
+
 /// The fields of a record, in order.
 pub(crate) struct Fields<'a> {
     /// The bytes from the next field on; `None` after the last field.
     rest: Option<&'a [u8]>,
-    separator: u8,
+    dialect: Dialect,
 }
 
 /// A field as it is in the record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field<'a>(&'a [u8]);
+pub(crate) struct Field<'a> {
+    bytes: &'a [u8],
+    dialect: Dialect,
+}
 
 impl<'a> Fields<'a> {
     /// The fields of a record without its LF.
-    pub(crate) fn new(record: &'a [u8], separator: u8) -> Self {
-        Self { rest: Some(record.strip_suffix(b"\r").unwrap_or(record)), separator }
+    pub(crate) fn new(record: &'a [u8], dialect: Dialect) -> Self {
+        let rest = match record.strip_suffix(b"\r") {
+            Some(before) if !ends_with_escape(before, dialect) => before,
+            _ => record,
+        };
+        Self { rest: Some(rest), dialect }
     }
+}
+
+/// Returns whether the next byte after these is escaped.
+fn ends_with_escape(bytes: &[u8], dialect: Dialect) -> bool {
+    let Some(escape) = dialect.escape else { return false };
+    bytes.iter().rev().take_while(|byte| **byte == escape).count() % 2 == 1
 }
 
 impl<'a> Iterator for Fields<'a> {
@@ -25,20 +40,26 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Field<'a>> {
-        let rest = self.rest?;
-        let begin = if rest.first() == Some(&b'"') { quoted_length(rest) } else { 0 };
-        let end = memchr(self.separator, &rest[begin..]).map(|at| begin + at);
+        let (rest, dialect) = (self.rest?, self.dialect);
+        let end = match dialect {
+            Dialect { escape: None, separator, quote } => {
+                let quote = quote.filter(|_| rest.first().copied() == quote);
+                let begin = quote.map_or(0, |quote| quoted_length(rest, quote));
+                memchr(separator, &rest[begin..]).map(|at| begin + at)
+            }
+            _ => escaped_end(rest, dialect),
+        };
         self.rest = end.map(|end| &rest[end + 1..]);
-        Some(Field(&rest[..end.unwrap_or(rest.len())]))
+        Some(Field { bytes: &rest[..end.unwrap_or(rest.len())], dialect })
     }
 }
 
 /// Returns the length of the quoted part, with its quotes. Without a closing quote it is everything.
-fn quoted_length(field: &[u8]) -> usize {
+fn quoted_length(field: &[u8], quote: u8) -> usize {
     let mut at = 1;
-    while let Some(quote) = memchr(b'"', &field[at..]) {
-        at += quote + 1;
-        if field.get(at) != Some(&b'"') {
+    while let Some(found) = memchr(quote, &field[at..]) {
+        at += found + 1;
+        if field.get(at) != Some(&quote) {
             return at;
         }
         at += 1;
@@ -46,31 +67,65 @@ fn quoted_length(field: &[u8]) -> usize {
     field.len()
 }
 
+/// Returns the position of the separator after the first field, byte by byte.
+fn escaped_end(fields: &[u8], dialect: Dialect) -> Option<usize> {
+    let mut state = State::FieldStart;
+    fields.iter().position(|&byte| {
+        let ends = byte == dialect.separator && !state.is_inside();
+        state = state.after(byte, dialect);
+        ends
+    })
+}
+
 impl Field<'_> {
     /// Returns whether the field begins with a quote.
     pub(crate) fn is_quoted(self) -> bool {
-        self.0.first() == Some(&b'"')
+        self.dialect.quote.is_some() && self.bytes.first().copied() == self.dialect.quote
     }
 
-    /// Appends the value: without the quotes around it, with one quote for two.
+    /// Appends the value: without the quotes around it, with one quote for two, without escapes.
     #[inline]
     pub(crate) fn append(self, value: &mut Vec<u8>) {
-        let Some(mut rest) = self.0.strip_prefix(b"\"") else {
-            return value.extend_from_slice(self.0);
+        if self.dialect.escape.is_some() {
+            return self.append_unescaped(value);
+        }
+        let (Some(quote), true) = (self.dialect.quote, self.is_quoted()) else {
+            return value.extend_from_slice(self.bytes);
         };
-        while let Some(quote) = memchr(b'"', rest) {
-            value.extend_from_slice(&rest[..quote]);
-            rest = &rest[quote + 1..];
-            match rest.strip_prefix(b"\"") {
-                Some(after) => {
-                    value.push(b'"');
+        let mut rest = &self.bytes[1..];
+        while let Some(found) = memchr(quote, rest) {
+            value.extend_from_slice(&rest[..found]);
+            rest = &rest[found + 1..];
+            match rest.split_first() {
+                Some((next, after)) if *next == quote => {
+                    value.push(quote);
                     rest = after;
                 }
-                None => break,
+                _ => break,
             }
         }
         // What follows the closing quote.
         value.extend_from_slice(rest);
+    }
+
+    /// Appends the value byte by byte.
+    fn append_unescaped(self, value: &mut Vec<u8>) {
+        let mut state = State::FieldStart;
+        for &byte in self.bytes {
+            let next = state.after(byte, self.dialect);
+            let opens = state == State::FieldStart && next == State::Quoted;
+            let is_syntax =
+                matches!(next, State::Escaped | State::QuotedEscaped | State::AfterQuote);
+            if !opens && !is_syntax {
+                value.push(byte);
+            }
+            state = next;
+        }
+        // There is nothing to escape.
+        if let (State::Escaped | State::QuotedEscaped, Some(escape)) = (state, self.dialect.escape)
+        {
+            value.push(escape);
+        }
     }
 
     /// Returns the value.
@@ -83,11 +138,12 @@ impl Field<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dialect::Quoting;
     use super::*;
     use petal_testkit::rng::Rng;
 
     fn values(record: &[u8]) -> Vec<Vec<u8>> {
-        Fields::new(record, b',').map(Field::value).collect()
+        Fields::new(record, Dialect::RFC).map(Field::value).collect()
     }
 
     #[test]
@@ -111,6 +167,36 @@ mod tests {
             let expected: Vec<_> = fields.iter().map(|field| field.as_bytes().to_vec()).collect();
             assert_eq!(values(record.as_bytes()), expected, "{record:?}");
         }
+    }
+
+    #[test]
+    fn quotes_and_escapes_follow_the_dialect() {
+        let tsv = Dialect::new(b'\t', Quoting::BySeparator, None);
+        let escaped = Dialect { escape: Some(b'\\'), ..tsv };
+        let both = Dialect { escape: Some(b'\\'), ..Dialect::RFC };
+        let single = Dialect { quote: Some(b'\''), ..Dialect::RFC };
+        let cases: [(Dialect, &str, &[&str]); 13] = [
+            (tsv, "\"K T\" x\t\"a\"\r", &["\"K T\" x", "\"a\""]),
+            (tsv, "\"\t\"\"", &["\"", "\"\""]),
+            (tsv, "a\\\tb", &["a\\", "b"]),
+            (escaped, "a\\\tb\t\"c\\\\\td\\ne", &["a\tb", "\"c\\", "dne"]),
+            (escaped, "a\\\nb\\\r", &["a\nb\r"]),
+            (escaped, "a\\\\\r", &["a\\"]),
+            (escaped, "a\\", &["a\\"]),
+            (both, r#""a\",b""c",d"#, &["a\",b\"c", "d"]),
+            (both, r#"\"a,b",c"#, &["\"a", "b\"", "c"]),
+            (both, r#""a"\,b"#, &["a,b"]),
+            (both, r#""a\\",b"#, &["a\\", "b"]),
+            (single, "'a,''b',\"c,d\"", &["a,'b", "\"c", "d\""]),
+            (Dialect { escape: Some(b'"'), ..tsv }, "\"\ta", &["\ta"]),
+        ];
+        for (dialect, record, fields) in cases {
+            let found: Vec<_> = Fields::new(record.as_bytes(), dialect).map(Field::value).collect();
+            let expected: Vec<_> = fields.iter().map(|field| field.as_bytes().to_vec()).collect();
+            assert_eq!(found, expected, "{record:?}");
+        }
+        // The quote is doubled anyway.
+        assert_eq!(Dialect::new(b',', Quoting::BySeparator, Some(b'"')), Dialect::RFC);
     }
 
     /// A text of records: quoted fields with any bytes, others with quotes inside, LF and CRLF.
@@ -156,7 +242,7 @@ mod tests {
         for _ in 0..20_000 {
             let text = text(&mut rng);
             let mut ends = Vec::new();
-            super::super::EndScan::new(b',').ends(&text, usize::MAX, &mut ends);
+            super::super::EndScan::new(Dialect::RFC).ends(&text, usize::MAX, &mut ends);
             if ends.last().map_or(0, |end| end + 1) < text.len() {
                 ends.push(text.len());
             }

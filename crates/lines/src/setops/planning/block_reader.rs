@@ -186,7 +186,7 @@ mod tests {
         let text = records.join("\n") + "\n";
         std::fs::write(&path, &text).unwrap();
         let columns = Columns::parse_list("1").unwrap();
-        let columns = Columns { columns, separator: Some(b','), header: false };
+        let columns = Columns { columns, separator: Some(b','), ..Columns::default() };
         let keys = Arc::new(KeySpec { fields: Fields::Columns(columns), transforms: vec![] });
         let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
         let input = &inputs.into_iter().next().unwrap().with_keys(&keys);

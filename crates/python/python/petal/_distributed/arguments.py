@@ -67,6 +67,8 @@ def read_inputs(paths: Paths) -> list[list[str]]:
 _ONE_MACHINE = {
     "column": "records of CSV may have line ends in quotes, so files cannot be split into byte ranges",
     "separator": "only for CSV, which cannot be split into byte ranges",
+    "quote": "only for CSV, which cannot be split into byte ranges",
+    "escape": "only for CSV, which cannot be split into byte ranges",
     "header": "only for CSV, which cannot be split into byte ranges",
     "rest": "jobs on several machines have one output",
     "approx": "jobs on several machines are exact",
