@@ -162,8 +162,7 @@ fn redirected_input_is_consumed() {
 #[cfg(target_os = "linux")]
 fn files_of_the_kernel_are_read() {
     let dir = TestDir::new();
-    for path in
-        ["/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state"]
+    for path in ["/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state"]
     {
         let Ok(text) = fs::read_to_string(path) else { continue };
         assert_eq!(

@@ -85,10 +85,9 @@ fn extended(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
             [] => rustix::fs::getxattr_query(path, name),
             value => rustix::fs::getxattr(path, name, value),
         });
-        match value {
-            Ok(value) => extended.push((name.to_owned(), value)),
-            // The user may not read it, or another process has removed it.
-            Err(_) => {}
+        // If not, the user may not read it, or another process has removed it.
+        if let Ok(value) = value {
+            extended.push((name.to_owned(), value));
         }
     }
     Ok(extended)
