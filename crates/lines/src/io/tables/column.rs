@@ -248,19 +248,23 @@ impl KeyColumn {
         let uuids = self.values.as_fixed_size_binary_opt().filter(|_| self.uuid);
         let uuid = uuids.filter(|uuids| uuids.is_valid(row));
         match uuid.and_then(|uuids| uuids.value(row).first_chunk()) {
-            Some(uuid) => append_uuid(*uuid, key),
-            None => append_text(self.values.as_ref(), row, key)?,
+            Some(uuid) => {
+                append_uuid(*uuid, key);
+                Ok(())
+            }
+            None => append_text(self.values.as_ref(), row, key),
         }
-        Ok(())
     }
 }
 
 /// Appends the text of a UUID.
 fn append_uuid(uuid: [u8; 16], key: &mut Vec<u8>) {
-    let digits = format!("{:032x}", u128::from_be_bytes(uuid));
-    for (number, part) in [0..8, 8..12, 12..16, 16..20, 20..32].into_iter().enumerate() {
-        key.extend_from_slice(if number == 0 { b"" } else { b"-" });
-        key.extend_from_slice(digits[part].as_bytes());
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for (number, byte) in uuid.into_iter().enumerate() {
+        if matches!(number, 4 | 6 | 8 | 10) {
+            key.push(b'-');
+        }
+        key.extend([byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]));
     }
 }
 

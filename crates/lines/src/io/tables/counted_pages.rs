@@ -16,6 +16,12 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::pages::PageFile;
 
+/// Quarters of the memory for pages and values of the rows that are copied at a time.
+pub(super) const COPY_QUARTERS: u64 = 3;
+
+/// Bytes of levels, and of the writer's index of a value in its dictionary, for each level.
+const PER_LEVEL: u64 = 4 + 16;
+
 /// The pages of a column chunk.
 pub(super) struct CountedPages {
     file: PageFile,
@@ -257,6 +263,16 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
         }
     }
     None
+}
+
+/// Returns the memory that a level of a row takes while it is copied.
+pub(super) fn memory_per_level(physical: Type) -> u64 {
+    let copies = match physical {
+        // Values with bytes of their own, and the allocator's.
+        Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => 16 + value_size(physical),
+        _ => 0,
+    };
+    value_size(physical) + copies + PER_LEVEL
 }
 
 /// Returns the memory of a value of a physical type beside its bytes.

@@ -23,7 +23,8 @@
 //! | `source` | the file of a table |
 //! | `column` | the columns of a key in a schema, and the text of their values |
 //! | `stream` | the stream of frames |
-//! | `parquet`, `parquet_rows`, `parquet_needs` | Parquet: keys, rows, and the limit that a file needs |
+//! | `parquet`, `parquet_keys`, `parquet_rows` | Parquet: files, their keys and rows |
+//! | `parquet_needs` | the memory limit that a Parquet file needs |
 //! | `pages`, `page_header`, `counted_pages` | the memory of Parquet's pages, and the records in them |
 //! | `arrow`, `blocks` | Arrow IPC: keys and rows, and the parts of a file |
 //! | `table` | a table of any format |
@@ -48,6 +49,8 @@ mod page_header;
 mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_keys;
 #[cfg(feature = "parquet")]
 mod parquet_needs;
 #[cfg(feature = "parquet")]

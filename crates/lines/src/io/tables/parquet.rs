@@ -1,4 +1,4 @@
-//! Parquet: files and their keys.
+//! Parquet: files.
 //!
 //! Strings are read as views of pages, so that a dictionary is in memory once.
 
@@ -13,10 +13,9 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
 
-use super::column::{KeyBatch, KeyPath, count_columns};
+use super::column::{KeyPath, count_columns};
 use super::counted_pages::value_size;
 use super::pages::{Chunk, PageFile};
-use super::parquet_needs::{Given, advised};
 use super::source::TableSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Columns;
@@ -34,7 +33,7 @@ pub(crate) struct ParquetTable {
     pub(super) source: TableSource,
     metadata: ArrowReaderMetadata,
     /// The columns of the key; the root is an index among the columns that are read.
-    paths: Vec<KeyPath>,
+    pub(super) paths: Vec<KeyPath>,
     /// The leaf columns of the key.
     leaves: Vec<usize>,
     /// The number of the first row of each row group.
@@ -94,7 +93,7 @@ impl ParquetTable {
     }
 
     /// Starts reading the key columns of a row group.
-    fn read_keys(
+    pub(super) fn read_keys(
         &self,
         file: &PageFile,
         group: usize,
@@ -184,56 +183,4 @@ fn field_with_views(field: &FieldRef) -> FieldRef {
         other => other.clone(),
     };
     Arc::new(Field::clone(field).with_data_type(data_type))
-}
-
-/// Reads the keys of a file, row group by row group.
-pub(super) struct ParquetKeys {
-    table: Arc<ParquetTable>,
-    file: PageFile,
-    memory: u64,
-    /// The next row group, and the reader of the one before.
-    group: usize,
-    reader: Option<ParquetRecordBatchReader>,
-    /// Rows of the row group that are missing.
-    left: u64,
-}
-
-impl ParquetKeys {
-    pub(super) fn new(table: Arc<ParquetTable>, memory: u64) -> Result<Self> {
-        let file = PageFile::new(&table.source, memory)?;
-        Ok(Self { table, file, memory, group: 0, reader: None, left: 0 })
-    }
-
-    /// Returns the keys of the next rows; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<KeyBatch>> {
-        let Self { table: parquet, file, memory, group, reader, left } = self;
-        let source = &parquet.source;
-        loop {
-            let Some(open) = reader else {
-                let groups = parquet.metadata.metadata().row_groups();
-                let Some(next) = groups.get(*group) else { return Ok(None) };
-                *left = u64::try_from(next.num_rows()).unwrap_or(0);
-                let open = || parquet.read_keys(file, *group, *memory);
-                *reader = Some(source.guarded(open)?);
-                *group += 1;
-                continue;
-            };
-            file.next_batch();
-            let batch = source.guarded(|| open.next().transpose().map_err(|e| file.error(e)));
-            let given = Given { keys: Some(*memory), rows: source.shares().rows };
-            let batch = batch.map_err(|error| advised(parquet, error, given))?;
-            let Some(batch) = batch else {
-                if *left > 0 {
-                    return Err(source.unreadable("a row group has fewer rows than it names"));
-                }
-                *reader = None;
-                continue;
-            };
-            *left = left
-                .checked_sub(batch.num_rows() as u64)
-                .ok_or_else(|| source.unreadable("a row group has more rows than it names"))?;
-            let keys = KeyBatch::new(&batch, &parquet.paths);
-            return keys.map(Some).map_err(|problem| source.unreadable(problem));
-        }
-    }
 }

@@ -11,10 +11,9 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::counted_pages::CountedPages;
+use super::counted_pages::{COPY_QUARTERS, CountedPages, memory_per_level};
 use super::pages::PageFile;
 use super::parquet::{BATCH_SHARE, ParquetTable, chunk};
-use super::parquet_rows::{COPY_QUARTERS, memory_per_level};
 use super::source::TableShares;
 use crate::error::{Error, ErrorKind};
 

@@ -16,7 +16,6 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use parquet::basic::Type;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
@@ -25,7 +24,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::counted_pages::{CountedPages, PageCounts, value_size};
+use super::counted_pages::{COPY_QUARTERS, CountedPages, PageCounts, memory_per_level};
 use super::pages::PageFile;
 use super::parquet::{ParquetTable, chunk};
 use super::parquet_needs::{Given, advised};
@@ -41,17 +40,11 @@ const MAX_BYTES: u64 = 128 << 20;
 /// Memory for the values and levels that are copied at a time, if it is less than the share.
 const MAX_BATCH: u64 = 1 << 20;
 
-/// Quarters of the memory for pages and values of the rows that are copied at a time.
-pub(super) const COPY_QUARTERS: u64 = 3;
-
 /// Half bytes of a level in a page that waits for its dictionary: an index of up to 18 bits.
 const WAITING_HALVES: u64 = 5;
 
 /// Memory of a piece, in ranges.
 const PIECE_RANGES: usize = 8;
-
-/// Bytes of levels, and of the writer's index of a value in its dictionary, for each level.
-const PER_LEVEL: u64 = 4 + 16;
 
 /// Writes rows of Parquet files to a Parquet file.
 pub(super) struct ParquetRows<'a> {
@@ -211,16 +204,6 @@ impl Piece {
             waiting_per_row,
         }
     }
-}
-
-/// Returns the memory that a level of a row takes while it is copied.
-pub(super) fn memory_per_level(physical: Type) -> u64 {
-    let copies = match physical {
-        // Values with bytes of their own, and the allocator's.
-        Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => 16 + value_size(physical),
-        _ => 0,
-    };
-    value_size(physical) + copies + PER_LEVEL
 }
 
 /// Returns the memory of pages and values of the rows that are copied at a time.

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::arrow::ArrowKeys;
 use super::column::KeyBatch;
-use super::parquet::ParquetKeys;
+use super::parquet_keys::ParquetKeys;
 use super::source::TableSource;
 use crate::error::{Error, Result};
 use crate::io::poll_read::PollRead;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::arrow::{ArrowKeys, ArrowRows, ArrowTable};
 use super::kind::TableKind;
-use super::parquet::{ParquetKeys, ParquetTable};
+use super::parquet::ParquetTable;
+use super::parquet_keys::ParquetKeys;
 use super::parquet_rows::ParquetRows;
 use super::row_writer::RowWriter;
 use super::source::TableSource;
