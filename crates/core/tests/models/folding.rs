@@ -2,7 +2,7 @@
 //! hashes.
 
 use petal::{
-    BlockedLayout, Borrowed, ClassicLayout, Filter, Layout, Membership as _, Persist as _,
+    BlockedLayout, Borrowed, ClassicLayout, Filter, Layout, Membership as _, Overlap, Persist as _,
 };
 
 use crate::naive::{HeaderFields, Naive};
@@ -112,7 +112,9 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
         Ok(union) => {
             assert!(union == small, "{ours} and {theirs}");
             let (estimate, inserted) = (small.estimated_len(), union.inserted());
-            assert!(inserted as f64 == estimate.round() || estimate.is_infinite(), "{inserted}");
+            let least = f64::from(u8::from(estimate > 0.0));
+            let rounded = estimate.round().max(least);
+            assert!(inserted as f64 == rounded || estimate.is_infinite(), "{inserted}");
             assert!(inserted < 1 << 40, "{inserted}");
         }
         Err(error) => {
@@ -125,8 +127,10 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
     let overlap = left.compare(&right).expect("compatible filters");
     let (a, b) = (left.fold(ours).expect("divides"), right.fold(theirs).expect("divides"));
     let folds = a.compare(&b).expect("equal shapes");
-    assert_eq!((overlap.union, overlap.jaccard), (folds.union, folds.jaccard));
-    assert_eq!(overlap.intersection, folds.intersection);
+    // As text, because what is unknown is NaN.
+    let common = |overlap: &Overlap| format!("{:?} {:?}", overlap.jaccard, overlap.intersection);
+    assert_eq!(overlap.union, folds.union);
+    assert_eq!(common(&overlap), common(&folds));
     // But the keys of each filter are estimated from all of its bits.
     assert_eq!(overlap.left.value, left.estimated_len());
     assert_eq!(overlap.right.value, right.estimated_len());
@@ -134,10 +138,13 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
     let other = right.compare(&left).expect("compatible filters");
     assert_eq!((other.left, other.union), (overlap.right, overlap.union));
     for estimate in [overlap.left, overlap.union, overlap.intersection, overlap.jaccard] {
-        assert!(estimate.value >= 0.0 && estimate.error >= 0.0, "{overlap:?}");
+        let known = !estimate.value.is_nan();
+        assert!(!known || estimate.value >= 0.0 && estimate.error >= 0.0, "{overlap:?}");
         assert!(estimate.value.is_finite() || estimate.error.is_infinite(), "{overlap:?}");
     }
-    assert!(overlap.jaccard.value <= 1.0 && overlap.intersection.value <= overlap.union.value);
+    let known = overlap.jaccard.error.is_finite();
+    assert!(!known || overlap.jaccard.value <= 1.0, "{overlap:?}");
+    assert!(!known || overlap.intersection.value <= overlap.union.value, "{overlap:?}");
 
     // A shrunk filter keeps the rate, and no smaller fold does by calculation.
     for rate in [0.5, 0.01] {
