@@ -470,8 +470,8 @@ mod tests {
             ContentChecks::new(b'\n', false).quiet(),
             ContentChecks::new(b'\n', false).with_line_ends(),
         ] {
-            checks.check("f", b"one\rtwo\r").unwrap();
-            checks.check("g", b"one\r").unwrap();
+            checks.check("f", b"one\rtwo\r", None).unwrap();
+            checks.check("g", b"one\r", None).unwrap();
             checks.note(&notes);
             assert_eq!(noted(), "CrLineEnds { input: \"f\", more: 0 }");
         }
