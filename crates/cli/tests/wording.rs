@@ -20,6 +20,9 @@ fn dir() -> TestDir {
     dir.write("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     dir.write("utf16", b"\xff\xfex\0\n\0");
     dir.write("cut.gz", &common::pack::gz(&b"x\n".repeat(1000))[..20]);
+    let packed = common::pack::gz(b"x\n");
+    dir.write("trail.gz", [&packed[..], b"x\n"].concat());
+    dir.write("twice.gz", common::pack::gz(&packed));
     dir.write("old.json", "{\"strategy\": \"memory\"}");
     dir.write("new.json", "{\"version\": 3}");
     dir.write("long", vec![b'x'; (2 << 20) + 1]);

@@ -78,9 +78,9 @@ fn next_member<R: BufRead>(mut rest: R) -> io::Result<Option<R>> {
         let length = bytes.len();
         match bytes.iter().position(|byte| *byte != 0) {
             _ if length == 0 => return Ok(None),
-            Some(0) if !zeros => return Ok(Some(rest)),
+            Some(0) if !zeros && bytes[0] == GZIP[0] => return Ok(Some(rest)),
             Some(_) => {
-                let found = "other bytes follow the zeros behind its last member";
+                let found = "bytes that are not gzip follow its gzip data";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, found));
             }
             None => {

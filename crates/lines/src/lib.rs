@@ -69,18 +69,18 @@ pub use counts::{CountJob, CountOrder, CountReport};
 pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
-    LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, crlf_metadata,
-    explain_full, fill, filter_metadata, hashes, recorded_keys, recorded_log_id,
-    recorded_transforms, remove, with_keys_of, with_log_id,
+    LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, explain_full,
+    fill, filter_metadata, hashes, recorded_keys, recorded_log_id, recorded_spelling,
+    recorded_transforms, remove, union_metadata, with_keys_of, with_log_id, with_spelling,
 };
 pub use fingerprint::fingerprints;
 pub use io::{
-    AppendedTo, DiskUsage, Lock, ObjectUrl, Outputs, Source, Upload, abort_uploads, atomic_file,
-    enlarge_pipe, upload_memory,
+    AppendedTo, DiskUsage, Lock, ObjectUrl, Outputs, Source, Spellings, Upload, abort_uploads,
+    atomic_file, compressed_extension, enlarge_pipe, upload_memory,
 };
 pub use keys::{
-    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys,
-    Transform, csv_records, parse_transforms, transform_key, transforms_text,
+    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys, Spelling,
+    SpellingDifference, Transform, csv_records, parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};

@@ -164,12 +164,15 @@ pub enum Note<'a> {
         /// An input with LF. It is `crlf` if that input has both.
         lf: &'a str,
     },
-    /// The lines of an input end with CRLF, or with LF.
-    LineEnds {
-        /// The input.
-        input: &'a str,
-        /// Whether all lines that were looked at end with CRLF.
-        crlf: bool,
+    /// All keys of an input are hexadecimal in lowercase, and all of another one in uppercase, so none of
+    /// them are equal.
+    MixedHexCase {
+        /// The input in lowercase.
+        lower: &'a str,
+        /// Number of other inputs in lowercase.
+        more: u64,
+        /// An input in uppercase.
+        upper: &'a str,
     },
     /// An input has grown since it was opened. Its bytes of that time were read.
     Grown {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{
     AppendedTo, ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat,
-    RowLines, RowOutputs, Shares, Source, TableShares, TempDir,
+    RowLines, RowOutputs, Shares, Source, Spellings, TableShares, TempDir,
 };
-use crate::keys::{Columns, Fields, KeySpec, Quoting, Transform};
+use crate::keys::{Columns, Fields, KeySpec, Quoting, Spelling, SpellingDifference};
 use crate::memory::Budget;
 use crate::progress::{Note, Progress};
 use crate::scan::Pass;
@@ -53,6 +53,8 @@ pub struct Settings<'a> {
     pub progress: &'a dyn Progress,
     /// Counts the bytes on temporary disk.
     pub disk_usage: DiskUsage,
+    /// How the keys are spelled that the job has read.
+    pub spellings: Spellings,
 }
 
 impl Settings<'_> {
@@ -75,7 +77,22 @@ impl Settings<'_> {
             follow: false,
             progress: &(),
             disk_usage: DiskUsage::default(),
+            spellings: Spellings::default(),
         }
+    }
+
+    /// Returns how the keys that the job has read differ from those of a filter, with the name of an
+    /// input; nothing if inputs are read whatever they contain. `None`: the filter does not record how
+    /// its keys are spelled.
+    #[must_use]
+    pub fn spelling_differences(
+        &self,
+        filter: Option<Spelling>,
+    ) -> Vec<(SpellingDifference, String)> {
+        let input = self.spellings.first_input().filter(|_| !self.text);
+        let Some(input) = input else { return Vec::new() };
+        let differences = self.spellings.all().differences(filter);
+        differences.into_iter().map(|difference| (difference, input.clone())).collect()
     }
 
     /// Checks that files can be created in the temporary directory.
@@ -258,14 +275,13 @@ impl Settings<'_> {
 
     /// Returns the checks of the inputs' first bytes.
     pub(crate) fn content_checks(&self) -> Arc<ContentChecks> {
-        let checks = ContentChecks::new(self.delimiter, self.text);
-        let checks = match self.keys.fields {
+        let checks = ContentChecks::new(self.delimiter, self.text).with_spellings(&self.spellings);
+        Arc::new(match self.keys.fields {
+            Fields::Line if self.keys.transforms.is_empty() => checks.with_line_ends(),
             Fields::Line => checks,
-            Fields::Columns(_) => return Arc::new(checks.quiet().with_tables()),
-            Fields::Json(_) | Fields::Rows(_) => return Arc::new(checks.quiet()),
-        };
-        let strips_cr = self.keys.transforms.iter().any(Transform::strips_cr);
-        Arc::new(if strips_cr { checks.without_line_ends() } else { checks })
+            Fields::Columns(_) => checks.quiet().with_tables(),
+            Fields::Json(_) | Fields::Rows(_) => checks.quiet(),
+        })
     }
 
     /// Returns a pass over inputs with these settings.

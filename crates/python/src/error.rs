@@ -150,6 +150,20 @@ pub(crate) fn io_error(error: &io::Error, path: Option<&Path>, text: String) -> 
     })
 }
 
+/// Returns an error if the name of a file says that it is compressed. A FIFO or a device may be read by
+/// a program that compresses.
+pub(crate) fn refuse_compressed(path: &Path) -> PyResult<()> {
+    let is_special = std::fs::metadata(path).is_ok_and(|data| !data.is_file());
+    let Some(extension) = petal_lines::compressed_extension(path).filter(|_| !is_special) else {
+        return Ok(());
+    };
+    let path = path.display();
+    Err(Exception::Input.new_err(format_args!(
+        "{path}: the output is not compressed, but .{extension} says that it is; leave out the extension, \
+         and compress the file afterwards"
+    )))
+}
+
 /// Returns the exception for a file that cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
     let text = format!("{}: cannot write: {}", path.display(), io_message(error));

@@ -344,3 +344,46 @@ def test_byte_order_mark_and_mixed_line_ends_are_warnings(tmp_path: Path) -> Non
         warnings.simplefilter("error")
         petal.common(lines, mark, crlf, text=True)
         petal.common(crlf, crlf)
+
+
+def test_keys_that_are_spelled_differently_are_warnings(tmp_path: Path) -> None:
+    lines = write(tmp_path / "lines", [b"one", b"two"])
+    crlf = write(tmp_path / "crlf", [b"one\r", b"two\r"])
+    lower = write(tmp_path / "lower", [b"0aff", b"12"])
+    upper = write(tmp_path / "upper", [b"0AFF", b"12"])
+    of_lines, of_lower = tmp_path / "of lines", tmp_path / "of lower"
+    petal.build(lines, of_lines)
+    petal.build(lower, of_lower)
+    petal.build(crlf, tmp_path / "of crlf")
+    with pytest.warns(UserWarning, match="crlf end with CRLF, those in .* do not.*strip-cr"):
+        petal.check(of_lines, crlf)
+    with pytest.warns(UserWarning, match="crlf end with CRLF, and the CR is part of the key"):
+        petal.check(petal.BloomFilter(10), crlf)
+    with pytest.warns(UserWarning, match="crlf: lines end with CRLF, those of .*lines do not"):
+        petal.check(of_lines, lines, allow=crlf)
+    with pytest.warns(UserWarning, match="upper are hexadecimal in uppercase.*lowercase"):
+        petal.check(of_lower, upper)
+    with pytest.warns(UserWarning, match="lower: keys are hexadecimal in lowercase"):
+        petal.common(lower, upper)
+    with pytest.warns(UserWarning, match="of crlf end with CRLF"):
+        petal.merge(of_lines, tmp_path / "of crlf", out=tmp_path / "both")
+    with pytest.warns(UserWarning, match="some lines in .* end with CRLF and others with LF"):
+        petal.check(tmp_path / "both", lines)
+    petal.seen(tmp_path / "state", lower, capacity=10)
+    with pytest.warns(UserWarning, match="upper are hexadecimal in uppercase"):
+        petal.seen(tmp_path / "state", upper)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        petal.check(of_lower, lower)
+        petal.check(of_lower, upper, text=True)
+        petal.seen(tmp_path / "state", upper)
+
+
+def test_output_that_would_not_be_compressed_as_its_name_says_is_refused(tmp_path: Path) -> None:
+    lines = write(tmp_path / "lines", [b"one", b"two"])
+    for name in ["out.gz", "out.zst", "out.XZ"]:
+        with pytest.raises(petal.InputError, match=f"{name}: the output is not compressed"):
+            petal.dedup(lines, out=tmp_path / name)
+        with pytest.raises(petal.InputError, match=f"{name}: the output is not compressed"):
+            petal.BloomFilter(10).save(tmp_path / name)
+        assert not (tmp_path / name).exists()

@@ -1,12 +1,12 @@
 //! `add`: adds lines to a filter file.
 
-use petal_lines::{Source, explain_full, fill, recorded_log_id};
+use petal_lines::{Source, explain_full, fill, recorded_log_id, recorded_spelling, with_spelling};
 
 use super::{advance, assert_members, build, filter_failure, foreign, saturation, settings};
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, foreign_file, key_fields, key_transforms, line_ends, lock};
+use crate::files::{filter_file, foreign_file, key_fields, key_transforms, lock, spelling};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
@@ -23,7 +23,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     }
     filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&args.filter)?;
-    let mut output = Output::open(Some(&args.filter), &all)?;
+    let mut output = Output::open_as_named(&args.filter, &all)?;
     let format = args.foreign.format;
     let swapped = foreign_file::explain_swapped("add", &args.filter, &inputs);
     let foreign = foreign_file::read(&args.filter, format, settings.memory_limit);
@@ -36,8 +36,9 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
     let (mut filter, metadata) = filter_file::read(&args.filter)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
-    let empty = filter.as_dyn().inserted() == 0;
-    let metadata = if empty {
+    let inserted = filter.as_dyn().inserted();
+    let recorded = recorded_spelling(&metadata, inserted);
+    let metadata = if inserted == 0 {
         key_fields::first(&metadata, &settings.keys)
     } else {
         key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
@@ -60,12 +61,9 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     filled.map_err(filter_failure(&args.filter))?;
     build::warn_if_overfull(filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
-    let metadata = if empty {
-        line_ends::recorded(&metadata, &progress)
-    } else {
-        line_ends::warn_if_different(&metadata, &args.filter, &progress);
-        metadata
-    };
+    spelling::warn_if_different(&settings, recorded, &args.filter, &progress);
+    let spelling = settings.spellings.all().union(recorded.unwrap_or_default());
+    let metadata = with_spelling(&metadata, spelling);
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.filter)?;
     output.finish()?;
     Ok(Outcome::Done)

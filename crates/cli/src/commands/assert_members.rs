@@ -4,8 +4,6 @@
 //! every lookup returns "absent". If lines are missing, the error names the key types that find all
 //! of them.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,23 +49,15 @@ pub(super) fn in_foreign<B: AsRef<[u8]> + Send + Sync>(
         }
     }
     let advice = match matching.as_slice() {
-        [] if is_file && settings.delimiter == b'\n' && ends_in_cr(members) => {
-            "its lines end in CR LF, and petal takes the CR as part of a line; remove the CR"
+        [] if settings.spellings.of(std::slice::from_ref(members)).is_crlf() => {
+            "its lines end with CRLF, and the CR is part of the key; remove it with \
+             --key-transform strip-cr"
                 .to_owned()
         }
         [] => "its keys have another type, or it is not the right filter".to_owned(),
         matching => format!("use {}, which finds all", matching.join(" or ")),
     };
     Err(failure(path, &missing, &advice))
-}
-
-/// Returns true if the first line of a file ends in CR LF.
-fn ends_in_cr(members: &Source) -> bool {
-    let Source::Path(path) = members else { return false };
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut start));
-    let line = start.split(|byte| *byte == b'\n').next();
-    read.is_ok() && line.is_some_and(|line| line.ends_with(b"\r"))
 }
 
 /// Describes the lines that the filter does not contain; `None` if it contains all.

@@ -6,13 +6,14 @@ use petal::{FilterType, Membership};
 use petal_interop::Format;
 use petal_lines::{
     FilterSpec, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines, filter_metadata,
+    with_spelling,
 };
 
 use super::{filter_failure, foreign, saturation};
 use crate::args::{BuildArgs, FieldArgs, FilterTypeArg, ReadArgs};
 use crate::error::{Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, line_ends};
+use crate::files::{filter_file, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -35,7 +36,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_overfull(filter.as_dyn(), &progress);
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
-    let metadata = line_ends::recorded(&filter_metadata(&settings.keys), &progress);
+    let metadata = with_spelling(&filter_metadata(&settings.keys), settings.spellings.of(&inputs));
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {
@@ -77,7 +78,10 @@ fn build_foreign(
     let mut all = inputs.to_vec();
     all.extend(args.not_in.as_ref().map(Source::from_arg));
     Source::check_streams(&all)?;
-    let output = Output::open(Some(&args.output), &all)?;
+    let output = match args.gzip {
+        true => Output::open_as_named(&args.output, &all)?,
+        false => Output::open(Some(&args.output), &all)?,
+    };
     let planned = args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR);
     let filter = match &args.not_in {
         Some(others) => {
@@ -98,6 +102,7 @@ fn build_foreign(
             filter
         }
     };
+    spelling::warn_if_different(settings, filter.spelling(), &args.output, progress);
     foreign::write(&filter, args.gzip, output, &args.output)?;
     Ok(Outcome::Done)
 }

@@ -4,14 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use petal::{AnyFilter, Mapped, Persist as _};
-use petal_lines::{AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, check};
+use petal_lines::{
+    AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, Spelling, check,
+    recorded_spelling,
+};
 
 use super::{advance, assert_members, foreign, is_terminal, print, prints_lines, settings};
 use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
 use crate::files::output::{Output, name_output};
-use crate::files::{filter_file, key_fields, key_transforms, line_ends};
+use crate::files::{filter_file, key_fields, key_transforms, spelling};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
@@ -47,7 +50,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     }
     let checked = filter.check(&settings, &inputs, options, sink);
     progress.finish();
-    filter.warn_if_line_ends_differ(&args.filter, &progress);
+    spelling::warn_if_different(&settings, filter.spelling(), &args.filter, &progress);
     let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
     let CheckCounts { lines, found } = checked.map_err(failed)?;
     if let Some(metadata) = filter.metadata() {
@@ -102,11 +105,14 @@ impl QueriedFilter {
         }
     }
 
-    /// Warns if the lines of the filter end differently from those that were checked.
-    fn warn_if_line_ends_differ(&self, path: &Path, progress: &ProgressReporter) {
-        if let Self::Mapped(filter) = self {
-            line_ends::warn_if_different(filter.metadata(), path, progress);
-        }
+    /// Returns how the keys of the filter are spelled, if it records that.
+    fn spelling(&self) -> Option<Spelling> {
+        let inserted = match self {
+            Self::Mapped(filter) => filter.as_dyn().inserted(),
+            Self::Read(filter, _) => filter.as_dyn().inserted(),
+            Self::Foreign(filter) => return filter.spelling(),
+        };
+        recorded_spelling(self.metadata()?, inserted)
     }
 
     /// Returns the memory that remains beside another program's filter; a compressed one is larger

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::print;
 use crate::args::CompareArgs;
 use crate::error::{Failure, Outcome, Result};
-use crate::files::{filter_file, key_transforms};
+use crate::files::{filter_file, key_transforms, spelling};
+use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &CompareArgs) -> Result<Outcome> {
@@ -18,6 +19,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<Outcome> {
     let names = [(&args.left, &left), (&args.right, &right)];
     let [left_keys, right_keys] = names.map(|(path, filter)| (path.as_path(), filter.metadata()));
     key_transforms::check_equal(left_keys, right_keys)?;
+    let [one, other] =
+        names.map(|(path, filter)| (path.as_path(), filter.metadata(), filter.as_dyn().inserted()));
+    spelling::warn_if_filters_differ(one, other, &ProgressReporter::silent(false));
     let overlap = overlap(&left, &right).ok_or_else(|| incomparable(args, &left, &right))?;
     let overlap = overlap.map_err(Failure::of_file(&args.right))?;
     let sides = [

@@ -12,6 +12,7 @@ use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
 use crate::error::{Failure, Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, ForeignLines};
 use crate::files::output::Output;
+use crate::files::spelling;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -204,6 +205,7 @@ impl Add<'_> {
         progress.finish();
         filled.map_err(filter_failure(&args.filter))?;
         warn_if_overfull(&filter, None, progress);
+        spelling::warn_if_different(&settings, filter.spelling(), &args.filter, progress);
         write(&filter, compressed, output, &args.filter)?;
         Ok(Outcome::Done)
     }
@@ -225,7 +227,10 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     }
     filter.0.verify().map_err(Failure::of_foreign(first))?;
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
-    let output = Output::open(Some(&args.output), &inputs)?;
+    let output = match compressed {
+        true => Output::open_as_named(&args.output, &inputs)?,
+        false => Output::open(Some(&args.output), &inputs)?,
+    };
     for path in rest {
         let available = memory_limit.saturating_sub(filter.size_bytes());
         let AnyFile::Foreign(other) = foreign_file::open(path, args.format, available)? else {

@@ -9,7 +9,7 @@ use super::foreign;
 use crate::args::MergeArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, key_fields, key_transforms};
+use crate::files::{filter_file, key_fields, key_transforms, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -35,7 +35,10 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         filter_file::memory_beside(path, available)?;
         other.verify().map_err(Failure::of_file(path))?;
         key_transforms::check_equal((first, &metadata), (path, other.metadata()))?;
-        metadata = key_fields::merged(first, &metadata, (path, other.metadata()), &progress);
+        let [keys, others] = [filter.as_dyn().inserted(), other.as_dyn().inserted()];
+        let ours = (first.as_path(), &metadata[..], keys);
+        spelling::warn_if_filters_differ(ours, (path, other.metadata(), others), &progress);
+        metadata = key_fields::merged(ours, (path, other.metadata(), others), &progress);
         match folded(&filter, &other) {
             Some(folded) if differ => {
                 let folded = folded.map_err(Failure::of_file(path))?;

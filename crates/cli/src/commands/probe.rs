@@ -19,6 +19,7 @@ use crate::args::{FieldArgs, ProbeArgs};
 use crate::error::{Failure, Outcome, Result, io_text, print_stderr};
 use crate::files::filter_file;
 use crate::files::output::Output;
+use crate::files::spelling;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -59,6 +60,7 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
     };
     let results = job.run(&files, settings.jobs, results, &progress);
     progress.finish();
+    spelling::warn_if_different(&settings, None, Path::new(&args.column), &progress);
     results.without_filter.note(&args.column, &progress);
     let printed = results.printed;
     let mut failures = results.failures;

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use petal::{AnyFilter, BatchResults};
-use petal_lines::{Source, remove};
+use petal_lines::{Source, recorded_spelling, remove};
 
 use super::{is_terminal, saturation, settings};
 use crate::args::RemoveArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, foreign_file, key_fields, key_transforms, lock};
+use crate::files::{filter_file, foreign_file, key_fields, key_transforms, lock, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -21,7 +21,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let inputs = args.inputs.sources();
     filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&args.filter)?;
-    let mut output = Output::open(Some(&args.filter), &inputs)?;
+    let mut output = Output::open_as_named(&args.filter, &inputs)?;
     let mut all = inputs.clone();
     all.push(Source::Path(args.filter.clone()));
     let mut missing =
@@ -33,6 +33,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
+    let recorded = recorded_spelling(&metadata, filter.as_dyn().inserted());
     let sink = missing.as_mut().map(Output::writer);
     let removed = remove(&settings, filter.as_dyn_mut()?, &inputs, sink);
     progress.finish();
@@ -50,6 +51,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     // If this fails, the filter is unchanged and the command can be repeated.
     missing.map_or(Ok(()), Output::finish)?;
     output.finish()?;
+    spelling::warn_if_different(&settings, recorded, &args.filter, &progress);
     if removed.missing > 0 {
         progress.print(&format!(
             "note: {} of {} lines were not in the filter",

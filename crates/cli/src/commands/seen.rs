@@ -13,7 +13,7 @@ use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, Windo
 use petal_lines::atomic_file::{AtomicFile, beside};
 use petal_lines::{
     AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full,
-    filter_metadata, recorded_log_id, seen, with_log_id,
+    filter_metadata, recorded_log_id, recorded_spelling, seen, with_log_id, with_spelling,
 };
 
 use super::{build, filter_failure, is_terminal, print, settings};
@@ -21,7 +21,7 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock;
 use crate::files::output::{Output, STDOUT, finish_file, is_at_end, name_output, readable};
-use crate::files::{filter_file, foreign_file, key_fields, key_transforms, line_ends};
+use crate::files::{filter_file, foreign_file, key_fields, key_transforms, spelling};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings).map_err(swapped)?;
     key_fields::note_if_different(&args.filter, &files.metadata, &settings.keys, &progress);
     files.metadata = key_fields::added(&files.metadata, &settings.keys);
-    let fresh = files.fresh;
+    let recorded = recorded_spelling(&files.metadata, memory.filter.as_dyn().inserted());
     // The filter file is checked before any line is read.
     if !args.dry_run {
         drop(Output::open(Some(&files.path), &inputs)?);
@@ -74,11 +74,11 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     if args.count {
         print(&format!("{}\n", counts.new))?;
     }
-    if fresh {
-        files.metadata = line_ends::recorded(&files.metadata, &progress);
-    } else {
-        line_ends::warn_if_different(&files.metadata, &args.filter, &progress);
-    }
+    spelling::warn_if_different(&settings, recorded, &args.filter, &progress);
+    files.metadata = with_spelling(
+        &files.metadata,
+        settings.spellings.all().union(recorded.unwrap_or_default()),
+    );
     if !args.dry_run && (counts.new > 0 || files.fresh) {
         files.save(&mut memory)?;
     }

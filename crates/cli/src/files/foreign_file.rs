@@ -5,7 +5,7 @@ use std::path::Path;
 
 use petal::{AnyFilter, BatchResults, Mapped};
 use petal_interop::{ForeignFilter, Format, GZIP, Hasher, KeyType};
-use petal_lines::{BadLine, LineFilter, LineFilterMut, LineHash, MemoryLimit, Source};
+use petal_lines::{BadLine, LineFilter, LineFilterMut, LineHash, MemoryLimit, Source, Spelling};
 
 use super::filter_file;
 use crate::args::FormatArg;
@@ -84,16 +84,13 @@ fn read_foreign(path: &Path, format: FormatArg, limit: u64) -> Result<ForeignFil
     let file = BufReader::with_capacity(1 << 20, filter_file::open_file(path)?);
     let bytes = petal_interop::read_decompressed(file, format.name, limit).map_err(|error| {
         if !error.is_too_large() {
-            let damaged = matches!(
-                std::error::Error::source(&error).and_then(|source| source.downcast_ref()),
-                Some(source) if is_damage(source)
-            );
-            return match damaged {
-                true => Failure::Message(format!(
-                    "{}: its gzip data is damaged or truncated; fetch it again",
+            let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
+            return match source.filter(|source| is_damage(source)) {
+                Some(source) => Failure::Message(format!(
+                    "{}: its gzip data is damaged or truncated ({source}); fetch it again",
                     path.display()
                 )),
-                false => Failure::of_foreign(path)(error),
+                None => Failure::of_foreign(path)(error),
             };
         }
         Failure::Message(format!(
@@ -178,6 +175,12 @@ impl<B: AsRef<[u8]>> ForeignLines<B> {
             None => "leave it out".to_owned(),
         };
         Err(Failure::Message(format!("--key-type: {error}; {advice}")))
+    }
+
+    /// Returns how the keys are spelled: the file does not record it, but with this key type it does not
+    /// matter how lines end.
+    pub(crate) fn spelling(&self) -> Option<Spelling> {
+        (self.0.key_type() == KeyType::TextCrlf).then(Spelling::default)
     }
 
     /// Returns true if the filter may take more memory as keys are added; one of DataSketches does

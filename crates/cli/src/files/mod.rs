@@ -4,6 +4,6 @@ pub(crate) mod filter_file;
 pub(crate) mod foreign_file;
 pub(crate) mod key_fields;
 pub(crate) mod key_transforms;
-pub(crate) mod line_ends;
 pub(crate) mod lock;
 pub(crate) mod output;
+pub(crate) mod spelling;

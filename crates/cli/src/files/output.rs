@@ -12,7 +12,9 @@ use std::path::Path;
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use petal_lines::atomic_file::{AtomicFile, Finished, open_descriptor};
-use petal_lines::{MIN_MEMORY, ObjectUrl, Source, Upload, enlarge_pipe, upload_memory};
+use petal_lines::{
+    MIN_MEMORY, ObjectUrl, Source, Upload, compressed_extension, enlarge_pipe, upload_memory,
+};
 
 use crate::error::{Failure, Result, cannot_write, io_text, print_stderr};
 use crate::process::streams::is_stdout_closed;
@@ -35,12 +37,26 @@ impl Output {
     }
 
     /// Opens the output of a job with a memory limit, of which an upload takes a part
-    /// ([`memory_beside_uploads`]).
+    /// ([`memory_beside_uploads`]). Fails if its name says that it is compressed.
     pub(crate) fn open_within(
         path: Option<&Path>,
         inputs: &[Source],
         memory_limit: u64,
     ) -> Result<Self> {
+        match path {
+            Some(path) if !is_special(path) => refuse_compressed(path)?,
+            _ => {}
+        }
+        Self::open_named(path, inputs, memory_limit)
+    }
+
+    /// Opens a file that is written as its name says: one that stays as it was, or that the caller
+    /// compresses.
+    pub(crate) fn open_as_named(path: &Path, inputs: &[Source]) -> Result<Self> {
+        Self::open_named(Some(path), inputs, 0)
+    }
+
+    fn open_named(path: Option<&Path>, inputs: &[Source], memory_limit: u64) -> Result<Self> {
         if let Some(url) = path.and_then(ObjectUrl::of_path) {
             return Self::upload(&url, inputs, memory_limit);
         }
@@ -170,6 +186,21 @@ pub(crate) fn finish_file(file: AtomicFile, name: &str) -> Result<()> {
         Err(error) => return Err(Failure::Message(cannot_write(name, &error))),
     }
     Ok(())
+}
+
+/// Returns whether a path names something that is not a regular file, such as a FIFO, whose reader may
+/// compress.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| !data.is_file())
+}
+
+fn refuse_compressed(path: &Path) -> Result<()> {
+    let Some(extension) = compressed_extension(path) else { return Ok(()) };
+    let name = path.display();
+    Err(Failure::Message(format!(
+        "{name}: the output is not compressed, but .{extension} says that it is; leave out the extension, \
+         and compress the file afterwards"
+    )))
 }
 
 pub(crate) const STDOUT: &str = "standard output";

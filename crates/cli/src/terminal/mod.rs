@@ -2,5 +2,5 @@
 
 pub(crate) mod histogram;
 mod job_progress;
-mod notes;
+pub(crate) mod notes;
 pub(crate) mod progress;

@@ -99,6 +99,12 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             name(first),
         )),
         Note::MixedLineEnds { crlf, more, lf } => Message::Warning(mixed_line_ends(crlf, more, lf)),
+        Note::MixedHexCase { lower, more, upper } => Message::Warning(format!(
+            "{} hexadecimal in lowercase, those of {} in uppercase: keys that look equal differ; \
+             ignore the case with --key-transform lowercase",
+            subject(&format!("the keys of {}", name(lower)), more, "are", "are"),
+            name(upper),
+        )),
         Note::Expecting { wrong_lines, fpr } => Message::Note(expecting(wrong_lines, fpr)),
         _ => return None,
     })
@@ -139,7 +145,7 @@ fn mixed_line_ends(crlf: &str, more: u64, lf: &str) -> String {
         );
     }
     format!(
-        "{} with CRLF, those of {lf} end with LF: the CR is part of the line, so lines that look \
+        "{} with CRLF, those of {lf} do not: the CR is part of the line, so lines that look \
          equal differ; ignore it with --key-transform strip-cr",
         subject(&format!("the lines of {crlf}"), more, "end", "end"),
     )
@@ -161,7 +167,7 @@ fn expecting(wrong_lines: Option<f64>, fpr: f64) -> String {
 }
 
 /// Returns the name of an input for messages.
-pub(super) fn name(input: &str) -> &str {
+pub(crate) fn name(input: &str) -> &str {
     if input == "-" { "standard input" } else { input }
 }
 

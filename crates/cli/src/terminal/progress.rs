@@ -27,14 +27,6 @@ pub(crate) struct ProgressReporter {
     job: Arc<JobProgress>,
     /// Warnings that were printed; each is printed once, even if an input is read twice.
     warned: Mutex<HashSet<String>>,
-    ends: Mutex<LineEnds>,
-}
-
-/// The first input whose lines end with LF, and the first one with CRLF.
-#[derive(Clone, Default)]
-pub(crate) struct LineEnds {
-    pub(crate) lf: Option<String>,
-    pub(crate) crlf: Option<String>,
 }
 
 /// The phases of the job, for `--verbose`.
@@ -95,15 +87,7 @@ impl ProgressReporter {
         });
         let lines = (show && !terminal).then(LineProgress::default);
         let phases = verbosity.verbose.then(PhaseLog::default);
-        Self {
-            quiet: verbosity.quiet,
-            bar,
-            lines,
-            phases,
-            job,
-            warned: Mutex::default(),
-            ends: Mutex::default(),
-        }
+        Self { quiet: verbosity.quiet, bar, lines, phases, job, warned: Mutex::default() }
     }
 
     /// Creates a reporter that shows notes and warnings, but no progress.
@@ -115,7 +99,6 @@ impl ProgressReporter {
             phases: None,
             job: Arc::default(),
             warned: Mutex::default(),
-            ends: Mutex::default(),
         }
     }
 
@@ -135,18 +118,6 @@ impl ProgressReporter {
     pub(crate) fn verbose(&self, line: &str) {
         if self.phases.is_some() {
             self.print(line);
-        }
-    }
-
-    /// Returns the line ends of the inputs that were read.
-    pub(crate) fn line_ends(&self) -> LineEnds {
-        self.ends.lock().map(|ends| ends.clone()).unwrap_or_default()
-    }
-
-    fn record_line_ends(&self, input: &str, crlf: bool) {
-        if let Ok(mut ends) = self.ends.lock() {
-            let ends = if crlf { &mut ends.crlf } else { &mut ends.lf };
-            ends.get_or_insert_with(|| notes::name(input).to_owned());
         }
     }
 
@@ -283,7 +254,6 @@ impl Progress for ProgressReporter {
 
     fn note(&self, note: Note<'_>) {
         match note {
-            Note::LineEnds { input, crlf } => self.record_line_ends(input, crlf),
             Note::Tally { lines, new, fpr } => self.show_tally(lines, new, fpr),
             note => match notes::message(note) {
                 Some(Message::Note(text)) => self.print(&format!("note: {text}")),

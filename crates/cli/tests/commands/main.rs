@@ -34,3 +34,4 @@ mod report;
 mod resume;
 mod seen;
 mod setops;
+mod spelling;

@@ -84,11 +84,12 @@ fn unsupported_compression_names_the_program_that_reads_it() {
     dir.write("text", lines);
     let programs = [
         ("xz --format=lzma -c text > p", "xz -dc p"),
-        ("lz4 -l -c text > p 2>/dev/null", "lz4 -dc p"),
         ("zip -q p.zip text && mv p.zip p", "unzip -p p"),
+        ("tar cf p text", "tar -xOf p"),
+        ("rm -f p; ar rc p text", "ar p p"),
     ];
     for (pack, remedy) in programs {
-        let program = pack.split(' ').next().unwrap();
+        let program = pack.rsplit("; ").next().unwrap().split(' ').next().unwrap();
         if Command::new(program).arg("--version").output().is_err() {
             skipped("unsupported_compression_names_the_program_that_reads_it", program);
             continue;
@@ -98,6 +99,49 @@ fn unsupported_compression_names_the_program_that_reads_it() {
         assert!(line.contains("p: is ") && line.contains(remedy), "{pack}: {line}");
         let output = dir.sh("cat p | \"$petal\" dedup");
         assert!(output.code == Some(2) && output.out.is_empty(), "{pack}: {}", output.err);
+    }
+}
+
+/// The command in the error prints the lines, as it is pasted.
+#[test]
+fn advice_for_what_is_inside_compressed_data_works() {
+    let dir = dir();
+    dir.write("text", "one\ntwo\nthree\n");
+    let inside = [
+        ("tar", "tar cf inside text"),
+        ("zip", "zip -q inside.zip text && mv inside.zip inside"),
+        ("ar", "ar rc inside text"),
+        ("iconv", "iconv -f UTF-8 -t UTF-16 text > inside"),
+        ("gzip", "gzip -c text > inside"),
+        ("zstd", "zstd -qc text > inside"),
+        ("xz", "xz -c text > inside"),
+        ("bzip2", "bzip2 -c text > inside"),
+        ("lz4", "lz4 -c text > inside 2>/dev/null"),
+    ];
+    let has = |program: &&str| dir.sh(&format!("command -v {program}")).code == Some(0);
+    for (program, pack) in inside.iter().filter(|(program, _)| has(program)) {
+        dir.sh(&format!("rm -f inside; {pack}"));
+        for codec in ["gzip", "zstd", "xz"].iter().filter(|codec| has(codec)) {
+            dir.sh(&format!("{codec} -c < inside > 'my packed' 2>/dev/null"));
+            let line = dir.sh("\"$petal\" dedup 'my packed'");
+            assert_eq!(
+                (line.code, &line.out[..]),
+                (Some(2), &b""[..]),
+                "{pack}, {codec}: {}",
+                line.err
+            );
+            let command = line.err.split('`').nth(1).unwrap_or_default().to_owned();
+            let output = dir.sh(&format!("({command}) | \"$petal\" dedup -"));
+            assert_eq!(output.code, Some(0), "{pack}, {codec}: {command}: {}", output.err);
+            assert_eq!(output.text(), "one\ntwo\nthree\n", "{pack}, {codec}: {command}");
+            let piped = dir.sh("\"$petal\" dedup - < 'my packed'").err;
+            assert!(piped.contains(&format!("`{codec} -dc")), "{program}: {piped}");
+            if piped.contains("pipe it through") {
+                let command = piped.split('`').nth(1).unwrap_or_default().to_owned();
+                let output = dir.sh(&format!("cat 'my packed' | {command} | \"$petal\" dedup -"));
+                assert_eq!(output.text(), "one\ntwo\nthree\n", "{pack}, {codec}: {command}");
+            }
+        }
     }
 }
 
@@ -185,7 +229,7 @@ fn byte_order_marks_and_mixed_line_ends_give_one_warning() {
         );
         assert!(output.err.contains("warning: the lines of crlf end with CRLF"), "{}", output.err);
         assert!(
-            output.err.contains("lines end with LF")
+            output.err.contains("those of lines do not")
                 && output.err.contains("--key-transform strip-cr"),
             "{}",
             output.err

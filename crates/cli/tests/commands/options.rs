@@ -255,3 +255,46 @@ fn equal_ends_of_a_time_are_printed_once() {
     let plan = dir.run("plan dedup a -j 2").text();
     assert!(plan.contains("time              0.1 s with 2 threads"), "{plan}");
 }
+
+/// No output is compressed.
+#[test]
+fn output_whose_name_says_that_it_is_compressed_is_refused() {
+    let dir = TestDir::new();
+    dir.write("a", "one\ntwo\n");
+    dir.run("build -o f a").ok();
+    for extension in ["gz", "zst", "lz4", "xz", "bz2", "GZ", "tgz", "zip"] {
+        let message = format!(
+            "out.{extension}: the output is not compressed, but .{extension} says that it is; leave out \
+             the extension, and compress the file afterwards"
+        );
+        for command in [
+            "common a a -o OUT",
+            "diff a a -o lines --report OUT",
+            "dedup a -o lines --dupes-output OUT",
+            "plan dedup a --html OUT",
+            "count a -o OUT",
+            "check f a -o OUT",
+            "build -o OUT a",
+            "merge -o OUT f f",
+            "seen -n 10 OUT a",
+        ] {
+            let out = format!("out.{extension}");
+            let failure = dir.run(&command.replace("OUT", &out)).failure();
+            assert!(failure.contains(&message), "{command}: {failure}");
+            assert!(!dir.files.file(&out).exists(), "{command}");
+        }
+    }
+    dir.run("common a a -o out.gzip.txt").ok();
+    // petal compresses this one, and leaves it so.
+    dir.run("build --format dcso --gzip -n 100 -o f.gz a").ok();
+    dir.run("add f.gz a").ok();
+    dir.run("merge -o g.gz f.gz f.gz").ok();
+    assert!(dir.read("g.gz").starts_with(&[0x1f, 0x8b]));
+    dir.run("build --format dcso -n 100 -o h a").ok();
+    assert!(dir.run("merge -o h.gz h h").failure().contains("is not compressed"));
+    // A FIFO may have a reader that compresses.
+    let piped = dir
+        .sh("mkfifo out.gz && (gzip -c < out.gz > packed & \"$petal\" common a a -o out.gz; wait)");
+    assert_eq!(piped.code, Some(0), "{}", piped.err);
+    assert!(dir.read("packed").starts_with(&[0x1f, 0x8b]));
+}

@@ -9,7 +9,8 @@ use petal::{BatchResults, BlockedLayout, BloomFilter, ByteSize, Membership as _,
 use super::range::{FileRange, check_cancelled};
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{RecordStream, SectionFile, SectionKind, SpillFile, TaskFile, TempDir};
+use crate::filters::{METADATA, recorded_spelling, union_metadata, with_spelling};
+use crate::io::{RecordStream, SectionFile, SectionKind, Source, SpillFile, TaskFile, TempDir};
 use crate::memory::Budget;
 use crate::scan::{Batch, Scratch};
 use crate::setops::HashSink;
@@ -98,7 +99,10 @@ impl Task<'_> {
         let mut twice = twice.map(HashSink::Filter);
         let refs: Vec<_> = inputs.iter().collect();
         let read = self.passes(budget).fill(&refs, &mut seen, twice.as_mut())?;
-        let mut written = write(&seen, &out.seen)?;
+        // The published filter says how the keys of all ranges are spelled.
+        let files: Vec<_> = ranges.iter().map(|range| Source::Path(range.path.clone())).collect();
+        let metadata = with_spelling(METADATA, self.settings.spellings.of(&files));
+        let mut written = put(&seen, &metadata, &out.seen)?.finish()?;
         if let (Some(HashSink::Filter(twice)), Some(path)) = (&twice, &out.twice) {
             written += write(twice, path)?;
         }
@@ -126,7 +130,7 @@ impl Task<'_> {
             ));
         };
         let held = if out.twice.is_some() { 3 } else { 2 };
-        let read = |path: &Path| self.read(path, &budget, held);
+        let read = |path: &Path| self.read(path, &budget, held).map(|(filter, _)| filter);
         let twice_of = |partial: &PartialFilter| match &partial.twice {
             Some(path) => read(path),
             None => Err(Error::work(
@@ -134,7 +138,7 @@ impl Task<'_> {
                 "has no filter of lines seen twice beside it; build it with one",
             )),
         };
-        let mut seen = read(&first.seen)?;
+        let (mut seen, mut metadata) = self.read(&first.seen, &budget, held)?;
         let mut twice = out.twice.is_some().then(|| twice_of(first)).transpose()?;
         let of = |path: &Path| {
             let path = path.to_owned();
@@ -149,9 +153,11 @@ impl Task<'_> {
                 drop(both);
                 twice.union(&twice_of(partial)?).map_err(of(&partial.seen))?;
             }
-            seen.union(&read(&partial.seen)?).map_err(of(&partial.seen))?;
+            let (other, others) = self.read(&partial.seen, &budget, held)?;
+            metadata = union_metadata((&metadata, seen.inserted()), (&others, other.inserted()));
+            seen.union(&other).map_err(of(&partial.seen))?;
         }
-        let mut written = write(&seen, &out.seen)?;
+        let mut written = put(&seen, &metadata, &out.seen)?.finish()?;
         if let (Some(twice), Some(path)) = (&twice, &out.twice) {
             written += write(twice, path)?;
         }
@@ -168,10 +174,12 @@ impl Task<'_> {
     /// If the partial filter is missing, damaged or of another job, or the file cannot be written.
     pub fn publish(&self, partial: &Path, metadata: &str, out: &Path) -> Result<BuildCounts> {
         let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
-        let mut filter = self.read(partial, &budget, 2)?;
-        let same = self.read(partial, &budget, 2)?;
+        let (mut filter, spelled) = self.read(partial, &budget, 2)?;
+        let (same, _) = self.read(partial, &budget, 2)?;
+        let spelling = recorded_spelling(&spelled, filter.inserted()).unwrap_or_default();
+        let metadata = with_spelling(metadata, spelling);
         filter.union(&same).map_err(|error| Error::work(partial, error.to_string()))?;
-        let written = put(&filter, metadata, out)?.finish_synced()?;
+        let written = put(&filter, &metadata, out)?.finish_synced()?;
         Ok(BuildCounts { lines: filter.inserted(), bytes: filter.size_bytes(), written })
     }
 
@@ -248,15 +256,15 @@ impl Task<'_> {
         Err(Error::memory_too_small(self.settings.memory_limit, needed.saturating_mul(2)))
     }
 
-    /// Reads a partial filter, of which `held` are in memory at the same time.
-    fn read(&self, path: &Path, budget: &Budget, held: u64) -> Result<BloomFilter> {
+    /// Reads a partial filter, of which `held` are in memory at the same time, and its metadata.
+    fn read(&self, path: &Path, budget: &Budget, held: u64) -> Result<(BloomFilter, String)> {
         let reading = |e| Error::work_io(path, "read", &e);
         let file = File::open(path).map_err(reading)?;
         self.check_memory(file.metadata().map_err(reading)?.len(), budget, held)?;
-        let (filter, _) = BloomFilter::read_from(std::io::BufReader::with_capacity(1 << 18, file))
-            .map_err(|e| Error::work(path, e.to_string()))?;
+        let read = BloomFilter::read_from(std::io::BufReader::with_capacity(1 << 18, file));
+        let (filter, metadata) = read.map_err(|e| Error::work(path, e.to_string()))?;
         self.check_job(&filter, path)?;
-        Ok(filter)
+        Ok((filter, metadata))
     }
 
     /// Checks the hash: a filter of another job would exclude lines that it contains.

@@ -755,6 +755,34 @@ fn keys_in_two_partial_filters_are_in_twice() {
     assert!(wrong < 250, "it must rule out something: {wrong}");
 }
 
+/// The published filter records how the keys of all ranges are spelled.
+#[test]
+fn published_filter_records_line_ends_and_case_of_all_ranges() {
+    let scratch = Scratch::new();
+    let settings = Settings::new(MIN_MEMORY);
+    let task = Task::new(&settings).unwrap();
+    let size = FilterSize { bytes: 4096, capacity: 1000, fpr: None };
+    let published = |texts: &[&str]| {
+        let build = |(at, text): (usize, &&str)| {
+            let path = scratch.write(&format!("{}-{at}", texts.concat().len()), text);
+            let out = PartialFilter { seen: scratch.file(&format!("seen-{at}")), twice: None };
+            task.build(&split(&[path], 100, &()).unwrap(), size, &out).unwrap();
+            out
+        };
+        let partials: Vec<_> = texts.iter().enumerate().map(build).collect();
+        let out = PartialFilter { seen: scratch.file("seen"), twice: None };
+        task.union(&partials, &out).unwrap();
+        task.publish(&out.seen, crate::METADATA, &scratch.file("filter")).unwrap();
+        let file = std::fs::read(scratch.file("filter")).unwrap();
+        BloomFilter::read_from(&file[..]).unwrap().1
+    };
+    assert!(
+        published(&["a\r\nb\r\n", "c\r\n"]).ends_with(r#","line_ends":"CRLF","hex_case":"lower"}"#)
+    );
+    assert!(published(&["a\r\n", "x\r\n", "c\n"]).ends_with(r#","line_ends":"LF and CRLF"}"#));
+    assert_eq!(published(&["x\n", "B\n"]), crate::METADATA);
+}
+
 struct Cancel;
 
 impl crate::Progress for Cancel {

@@ -19,6 +19,7 @@ pub use line_filter::{LineFilter, LineFilterMut, LineHash};
 pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
 pub use spec::{
-    BuiltFilter, FilterSpec, METADATA, crlf_metadata, filter_metadata, recorded_keys,
-    recorded_log_id, recorded_transforms, with_keys_of, with_log_id,
+    BuiltFilter, FilterSpec, METADATA, filter_metadata, recorded_keys, recorded_log_id,
+    recorded_spelling, recorded_transforms, union_metadata, with_keys_of, with_log_id,
+    with_spelling,
 };

@@ -11,7 +11,9 @@ use petal::{AnyFilter, FilterType, HashSpec};
 
 use crate::error::{Error, ErrorKind, Result, Setting};
 use crate::io::Source;
-use crate::keys::{Fields, KeySpec, Transform, parse_transforms, transforms_text};
+use crate::keys::{
+    Fields, HexCase, KeySpec, LineEnds, Spelling, Transform, parse_transforms, transforms_text,
+};
 use crate::memory::MemoryLimit;
 
 /// The metadata of filter files that are built from lines. It has no time stamp and no file names,
@@ -30,6 +32,17 @@ const KEYS: &str = "keys";
 
 /// The field of the metadata with the names of the transforms, separated by commas.
 const KEY_TRANSFORM: &str = "key_transform";
+
+/// The field of the metadata with the line ends whose CR is part of a key, and its values; LF is not
+/// recorded.
+const LINE_ENDS: &str = "line_ends";
+const CRLF: &str = "CRLF";
+const BOTH_ENDS: &str = "LF and CRLF";
+
+/// The field of the metadata with the case of keys that all are hexadecimal, and its values.
+const HEX_CASE: &str = "hex_case";
+const LOWER: &str = "lower";
+const UPPER: &str = "upper";
 
 /// The field of the metadata with the id of a fingerprint log.
 const LOG_ID: &str = "exact";
@@ -101,11 +114,62 @@ pub fn recorded_transforms(metadata: &str) -> std::result::Result<Option<Vec<Tra
     }
 }
 
-/// Returns the metadata of a filter of lines that end with CRLF, from that of a filter of other lines.
-/// The CR is part of such a line.
+/// Returns whether it is the metadata of a filter of lines, of this version or another one.
+fn is_of_lines(metadata: &str) -> bool {
+    recorded_transforms(metadata) != Ok(None)
+}
+
+/// Returns how the keys of a filter with `inserted` keys are spelled, from its metadata; `None` if it is
+/// not the metadata of a filter of lines. Filters of earlier versions record no case.
 #[must_use]
-pub fn crlf_metadata(metadata: &str) -> String {
-    with_field(metadata, "line_ends", "CRLF".to_owned())
+pub fn recorded_spelling(metadata: &str, inserted: u64) -> Option<Spelling> {
+    if !is_of_lines(metadata) {
+        return None;
+    }
+    let fields: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
+    let ends = match fields[LINE_ENDS].as_str() {
+        Some(CRLF) => LineEnds::Crlf,
+        Some(BOTH_ENDS) => LineEnds::Both,
+        _ => LineEnds::Lf,
+    };
+    let case = match fields[HEX_CASE].as_str() {
+        Some(LOWER) => Some(HexCase::Lower),
+        Some(UPPER) => Some(HexCase::Upper),
+        _ => None,
+    };
+    Some(if inserted == 0 { Spelling::default() } else { Spelling::new(ends, case) })
+}
+
+/// Returns the metadata of a filter whose keys are spelled in this way; as it is if it is not the
+/// metadata of a filter of lines.
+#[must_use]
+pub fn with_spelling(metadata: &str, spelling: Spelling) -> String {
+    if !is_of_lines(metadata) {
+        return metadata.to_owned();
+    }
+    let ends = match spelling.line_ends() {
+        Some(LineEnds::Crlf) => CRLF.into(),
+        Some(LineEnds::Both) => BOTH_ENDS.into(),
+        Some(LineEnds::Lf) | None => serde_json::Value::Null,
+    };
+    let case = match spelling.hex_case() {
+        Some(HexCase::Lower) => LOWER.into(),
+        Some(HexCase::Upper) => UPPER.into(),
+        None => serde_json::Value::Null,
+    };
+    // In this order whatever was recorded before.
+    let metadata = with_field(metadata, HEX_CASE, NULL);
+    with_field(&with_field(&metadata, LINE_ENDS, ends), HEX_CASE, case)
+}
+
+/// Returns the metadata of the union of two filters, given the metadata and the number of keys of both.
+#[must_use]
+pub fn union_metadata((metadata, inserted): (&str, u64), (other, others): (&str, u64)) -> String {
+    let union = with_keys_of(metadata, other);
+    match (recorded_spelling(metadata, inserted), recorded_spelling(other, others)) {
+        (Some(one), Some(other)) => with_spelling(&union, one.union(other)),
+        _ => union,
+    }
 }
 
 /// Returns the metadata of a filter that belongs to a fingerprint log, whose
@@ -123,16 +187,25 @@ pub fn recorded_log_id(metadata: &str) -> Option<u64> {
     u64::from_str_radix(fields[LOG_ID].as_str()?, 16).ok()
 }
 
-/// Returns the metadata with another field; as it is if it is not an object of JSON.
+/// Returns the metadata with another field, or with one less if the value is null; as it is if nothing
+/// changes or it is not an object of JSON.
 fn with_field(metadata: &str, name: &str, value: impl Into<serde_json::Value>) -> String {
-    match serde_json::from_str(metadata) {
-        Ok(serde_json::Value::Object(mut fields)) => {
-            fields.insert(name.to_owned(), value.into());
+    let (value, parsed) = (value.into(), serde_json::from_str(metadata));
+    match parsed {
+        Ok(serde_json::Value::Object(mut fields))
+            if fields.get(name).unwrap_or(&NULL) != &value =>
+        {
+            match value {
+                serde_json::Value::Null => drop(fields.shift_remove(name)),
+                value => drop(fields.insert(name.to_owned(), value)),
+            }
             serde_json::Value::Object(fields).to_string()
         }
         _ => metadata.to_owned(),
     }
 }
+
+const NULL: serde_json::Value = serde_json::Value::Null;
 
 /// The specification of a filter of lines; `None` selects the default.
 #[derive(Clone, Debug, Default)]
@@ -371,13 +444,43 @@ mod tests {
     }
 
     #[test]
+    fn spelling_is_read_back_from_metadata() {
+        let (mut seen, mut texts) = (Vec::new(), Vec::new());
+        for ends in [LineEnds::Lf, LineEnds::Crlf, LineEnds::Both] {
+            for case in [None, Some(HexCase::Lower), Some(HexCase::Upper)] {
+                let spelling = Spelling::new(ends, case);
+                let text = with_spelling(METADATA, spelling);
+                let read = recorded_spelling(&text, 1).unwrap();
+                assert_eq!((read.line_ends(), read.hex_case()), (Some(ends), case), "{text}");
+                assert_eq!(with_spelling(&text, spelling), text);
+                assert_eq!(with_spelling(&text, Spelling::new(LineEnds::Lf, None)), METADATA);
+                seen.push(spelling);
+                texts.push(text);
+            }
+        }
+        // The union of two sets has the spellings of both; an empty set has none.
+        for (one, text) in seen.iter().zip(&texts) {
+            for (other, others) in seen.iter().zip(&texts) {
+                let union = union_metadata((text, 1), (others, 1));
+                assert_eq!(union, with_spelling(METADATA, one.union(*other)));
+                assert_eq!(union_metadata((text, 0), (others, 1)), *others);
+                assert_eq!(union_metadata((text, 1), (others, 0)), *text);
+            }
+        }
+        for other in ["", "{}", "text", r#"{"keys":"records"}"#] {
+            assert_eq!(recorded_spelling(other, 1), None, "{other}");
+            assert_eq!(with_spelling(other, seen[5]), other);
+        }
+    }
+
+    #[test]
     fn transforms_are_read_back_from_metadata() {
         for list in ["", "trim", "strip-query=a\"*,lowercase"] {
             let transforms = parse_transforms(list).unwrap();
             let keys = KeySpec { transforms: transforms.clone(), ..KeySpec::default() };
             let metadata = filter_metadata(&keys);
             assert_eq!(recorded_transforms(&metadata), Ok(Some(transforms.clone())), "{list}");
-            let crlf = crlf_metadata(&metadata);
+            let crlf = with_spelling(&metadata, Spelling::new(LineEnds::Crlf, None));
             assert_eq!(recorded_transforms(&crlf), Ok(Some(transforms)), "{list}");
         }
         assert_eq!(filter_metadata(&KeySpec::default()), METADATA);

@@ -12,48 +12,26 @@
 //!
 //! Cost: one look at the first 64 KiB of a file, or at the first 4 KiB of a stream.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::compression::Codec;
 use super::poll_read::PollRead;
 use super::signatures::{Detection, detect};
+use super::spellings::Spellings;
 use super::tables::TableKind;
 use crate::error::Result;
-use crate::progress::{Note, Progress};
+use crate::keys::{SeenSpelling, Spelling};
+use crate::progress::Progress;
 
 /// Bytes at the start of a stream that are checked.
 const STREAM_WINDOW: usize = 4 << 10;
 
-/// The line ends of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ends {
-    Lf,
-    Crlf,
-    /// Some lines end in LF and others in CRLF.
-    Both,
-    /// There are CR, but no LF, so that everything is one line.
-    Cr,
-}
-
-impl Ends {
-    /// Returns the line ends of a text; `None` if there is none. A CR that may belong to CRLF is none.
-    fn of(begin: &[u8]) -> Option<Self> {
-        let (mut lines, mut returns) = (0u64, 0u64);
-        for at in memchr::memchr_iter(b'\n', begin) {
-            lines += 1;
-            returns += u64::from(at > 0 && begin[at - 1] == b'\r');
-        }
-        match (lines, returns) {
-            (0, _) => {
-                let cr = memchr::memchr(b'\r', begin).filter(|at| at + 1 < begin.len());
-                cr.map(|_| Self::Cr)
-            }
-            (_, 0) => Some(Self::Lf),
-            _ if returns == lines => Some(Self::Crlf),
-            _ => Some(Self::Both),
-        }
-    }
+/// Returns whether a text has CR, but no LF, so that everything is one line. A CR that may belong to CRLF
+/// does not count.
+fn is_one_line_with_cr(begin: &[u8]) -> bool {
+    let cr = memchr::memchr(b'\r', begin).filter(|at| at + 1 < begin.len());
+    cr.is_some() && memchr::memchr(b'\n', begin).is_none()
 }
 
 /// The content checks of the inputs of one job, and their results.
@@ -62,34 +40,28 @@ pub(crate) struct ContentChecks {
     delimiter: u8,
     /// Accept any contents.
     any: bool,
-    /// Whether marks and line ends have no effect on keys, and are not reported.
+    /// Whether byte order marks have no effect on keys, and are not reported.
     quiet: bool,
-    /// Do not look at line ends.
-    no_ends: bool,
+    /// Whether keys are lines, so that the first bytes show how they end.
+    lines: bool,
     /// Whether the keys are columns, so that tables are inputs.
     columns: bool,
-    /// Results by name of the input.
-    known: Mutex<BTreeMap<String, Known>>,
-}
-
-/// The result of one input.
-#[derive(Debug)]
-struct Known {
-    mark: bool,
-    ends: Option<Ends>,
-    mark_noted: bool,
-    ends_noted: bool,
-    ends_reported: bool,
+    /// Results of all inputs.
+    spellings: Spellings,
 }
 
 impl ContentChecks {
     /// Checks for inputs with this delimiter. With `any`, all contents are accepted without notes.
     pub(crate) fn new(delimiter: u8, any: bool) -> Self {
-        let known = Mutex::default();
-        Self { delimiter, any, quiet: false, no_ends: false, columns: false, known }
+        Self { delimiter, any, ..Self::default() }
     }
 
-    /// Does not report marks and line ends: the keys of records do not depend on them.
+    /// Adds the results to those of other inputs of a job.
+    pub(crate) fn with_spellings(self, spellings: &Spellings) -> Self {
+        Self { spellings: spellings.clone(), ..self }
+    }
+
+    /// Does not report byte order marks: the keys of records do not depend on them.
     pub(crate) fn quiet(self) -> Self {
         Self { quiet: true, ..self }
     }
@@ -105,9 +77,9 @@ impl ContentChecks {
         TableKind::of(begin).filter(|_| accepts)
     }
 
-    /// Disables the notes about line ends, for keys without the CR.
-    pub(crate) fn without_line_ends(self) -> Self {
-        Self { no_ends: true, ..self }
+    /// Looks at the line ends in the first bytes: the keys are lines. The passes look at all keys.
+    pub(crate) fn with_line_ends(self) -> Self {
+        Self { lines: true, ..self }
     }
 
     /// Returns the line delimiter.
@@ -115,13 +87,13 @@ impl ContentChecks {
         self.delimiter
     }
 
-    /// Checks the first bytes of a file.
-    pub(super) fn check(&self, name: &str, begin: &[u8]) -> Result<()> {
+    /// Checks the first bytes of a file; `within`: they were compressed with this codec.
+    pub(super) fn check(&self, name: &str, begin: &[u8], within: Option<Codec>) -> Result<()> {
         if self.any {
             return Ok(());
         }
-        if let Detection::Refused(found) = detect(begin, self.delimiter, true) {
-            return Err(found.error(name, self.columns));
+        if let Detection::Refused(found) = detect(begin, self.delimiter, true, within.is_some()) {
+            return Err(found.error(name, self.columns, within));
         }
         self.keep(name, begin);
         Ok(())
@@ -129,55 +101,31 @@ impl ContentChecks {
 
     fn keep(&self, name: &str, begin: &[u8]) {
         let mark = !self.quiet && begin.starts_with(b"\xef\xbb\xbf");
-        let ends = if self.delimiter == b'\n' { Ends::of(begin) } else { None };
-        // Keys without the CR do not depend on the line ends, unless all lines are one.
-        let ends = ends.filter(|ends| *ends == Ends::Cr || !self.quiet && !self.no_ends);
-        if mark || ends.is_some() {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            let new =
-                Known { mark, ends, mark_noted: false, ends_noted: false, ends_reported: false };
-            known.entry(name.to_owned()).or_insert(new);
+        let ends = match self.lines && self.delimiter == b'\n' {
+            true => Spelling::of_line_ends(begin),
+            false => Spelling::default(),
+        };
+        // Whatever the keys are.
+        let cr = self.delimiter == b'\n' && is_one_line_with_cr(begin);
+        if mark || cr || ends != Spelling::default() {
+            self.spellings.add_begin(name, mark, cr, ends);
         }
     }
 
-    /// Reports results that have not been reported.
+    /// Returns what passes note of an input's keys.
+    pub(super) fn seen(&self, input: &str) -> Arc<SeenSpelling> {
+        self.spellings.seen(input)
+    }
+
+    /// Sets that all keys of an input were read.
+    pub(crate) fn set_complete(&self, input: &str) {
+        self.spellings.set_complete(input);
+    }
+
+    /// Reports results that have not been reported, unless any contents are accepted.
     pub(crate) fn note(&self, progress: &dyn Progress) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for (input, known) in known.iter_mut().filter(|(_, input)| !input.ends_reported) {
-            known.ends_reported = true;
-            if let Some(ends @ (Ends::Lf | Ends::Crlf)) = known.ends {
-                progress.note(Note::LineEnds { input, crlf: ends == Ends::Crlf });
-            }
-        }
-        let mut marks = known.iter_mut().filter(|(_, input)| input.mark && !input.mark_noted);
-        if let Some((name, first)) = marks.next() {
-            first.mark_noted = true;
-            let more = marks.map(|(_, input)| input.mark_noted = true).count() as u64;
-            progress.note(Note::ByteOrderMark { input: name, more });
-        }
-        let is_new = |input: &Known| input.ends == Some(Ends::Cr) && !input.ends_noted;
-        let mut cr = known.iter_mut().filter(|(_, input)| is_new(input));
-        if let Some((name, first)) = cr.next() {
-            first.ends_noted = true;
-            let more = cr.map(|(_, input)| input.ends_noted = true).count() as u64;
-            progress.note(Note::CrLineEnds { input: name, more });
-        }
-        let mut both = known
-            .iter_mut()
-            .filter(|(_, input)| input.ends == Some(Ends::Both) && !input.ends_noted);
-        if let Some((name, first)) = both.next() {
-            first.ends_noted = true;
-            let more = both.map(|(_, input)| input.ends_noted = true).count() as u64;
-            progress.note(Note::MixedLineEnds { crlf: name, more, lf: name });
-        }
-        let lf = known.iter().find(|(_, input)| input.ends == Some(Ends::Lf));
-        let Some(lf) = lf.map(|(name, _)| name.clone()) else { return };
-        let is_new = |input: &Known| input.ends == Some(Ends::Crlf) && !input.ends_noted;
-        let mut crlf = known.iter_mut().filter(|(_, input)| is_new(input));
-        if let Some((name, first)) = crlf.next() {
-            first.ends_noted = true;
-            let more = crlf.map(|(_, input)| input.ends_noted = true).count() as u64;
-            progress.note(Note::MixedLineEnds { crlf: name, more, lf: &lf });
+        if !self.any {
+            self.spellings.note(progress);
         }
     }
 }
@@ -189,6 +137,8 @@ pub(super) struct Checked<S> {
     checks: Arc<ContentChecks>,
     /// The first bytes; `None` after they have been checked.
     begin: Option<Vec<u8>>,
+    /// The compression of the input.
+    within: Option<Codec>,
     /// Whether the stream is of files that are followed.
     followed: bool,
 }
@@ -197,7 +147,12 @@ impl<S: Read> Checked<S> {
     pub(super) fn new(stream: S, name: &str, checks: &Arc<ContentChecks>) -> Self {
         let begin = (!checks.any).then(Vec::new);
         let (name, checks) = (name.to_owned(), Arc::clone(checks));
-        Self { stream, name, checks, begin, followed: false }
+        Self { stream, name, checks, begin, within: None, followed: false }
+    }
+
+    /// The same for a stream that was compressed.
+    pub(super) fn within(self, codec: Option<Codec>) -> Self {
+        Self { within: codec, ..self }
     }
 
     /// The same for files that are followed: the errors give other advice.
@@ -211,11 +166,11 @@ impl<S: Read> Checked<S> {
         let Some(begin) = &mut self.begin else { return Ok(false) };
         begin.extend_from_slice(&bytes[..bytes.len().min(STREAM_WINDOW - begin.len())]);
         let ended = begin.len() == STREAM_WINDOW || bytes.is_empty();
-        let detection = detect(begin, self.checks.delimiter, ended);
+        let detection = detect(begin, self.checks.delimiter, ended, self.within.is_some());
         if let Detection::Refused(found) = detection {
             return Err(match self.followed {
                 true => found.error_of_followed(&self.name),
-                false => found.error(&self.name, self.checks.columns),
+                false => found.error(&self.name, self.checks.columns, self.within),
             });
         }
         if ended {
@@ -255,8 +210,11 @@ impl<S: PollRead> PollRead for Checked<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
     use crate::error::{Advice, Error, Setting};
+    use crate::progress::Note;
 
     /// A stream that returns a few bytes at a time.
     struct Trickle<'a>(&'a [u8], usize);
@@ -298,8 +256,26 @@ mod tests {
         let lzma = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0\x30\x98";
         let utf32: Vec<u8> =
             "\u{feff}one".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
-        let cases: [(&[u8], &str); 17] = [
-            (b"\x02\x21\x4c\x18\0\0\0\0", "lz4"),
+        let tar = tar_header("a/file", 100);
+        let mut ar = b"!<arch>\n".to_vec();
+        ar.extend_from_slice(format!("{:58}`\n", "file/").as_bytes());
+        let cases: [(&[u8], &str); 32] = [
+            (&tar, "a tar archive"),
+            (&ar, "an ar archive"),
+            (b"Rar!\x1a\x07\0", "RAR"),
+            (b"Rar!\x1a\x07\x01\0", "RAR"),
+            (b"LZIP\x01\x0c", "lzip"),
+            (b"\xff\x06\0\0sNaPpY\0", "snappy"),
+            (b"Obj\x01\x04\x14avro.codec", "Avro"),
+            (b"ORC\n\x1c\n\x04\x08\x05", "ORC"),
+            (b"\x93NUMPY\x01\0v\0{'descr'", "NumPy"),
+            (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "PDF"),
+            (b"%PDF-1.4\r\n1 0 obj\r\n<<", "PDF"),
+            (b"\xff\xd8\xff\xe1\x1f\xfeExif\0\0II", "JPEG"),
+            (b"\xff\xd8\xff\xdb\0\x43\0", "JPEG"),
+            (b"GIF89a\x10\0\x10\0\x80\0\0", "GIF"),
+            (b"GIF87a\x00\x04\x00\x03\xf7\0\0", "GIF"),
+            (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "Office"),
             (b"\x1f\x9d\x90ab", "compress"),
             (b"7z\xbc\xaf\x27\x1c\0\x04", "7-Zip"),
             (b"PK\x03\x04\x14\0\0\0", "zip"),
@@ -319,21 +295,34 @@ mod tests {
         ];
         let any = ContentChecks::new(b'\n', true);
         for (bytes, what) in cases {
-            let error = ContentChecks::new(b'\n', false).check("-", bytes).unwrap_err();
+            let error = ContentChecks::new(b'\n', false).check("-", bytes, None).unwrap_err();
             assert!(error.is_input() && error.to_string().contains(what), "{error}");
             for few in [1, 3, 1 << 16] {
                 let error = Error::read("-", read(bytes, few).unwrap_err());
                 assert!(error.to_string().contains(what), "{few}: {error}");
                 assert!(error.advice().contains(&Advice::Enable(Setting::Text)), "{few}: {error}");
             }
-            assert!(any.check("-", bytes).is_ok());
+            assert!(any.check("-", bytes, None).is_ok());
         }
     }
 
     #[test]
     fn text_is_accepted() {
         let long = "line\n".repeat(5000);
-        let cases: [&[u8]; 29] = [
+        let cases: [&[u8]; 42] = [
+            b"!<arch>\n",
+            b"!<arch>\nis how archives of ar begin, but this is a text of lines, longer than a header\n",
+            b"Rar!\n",
+            b"LZIP\n",
+            b"Obj\n",
+            b"ORC\nElf\n",
+            b"%PDF-1.7\n",
+            b"%PDF-1.7\n% is how documents begin\n",
+            b"%PDF-1.4\n10 20 objects\n",
+            b"GIF89a is the version of most of these images\n",
+            b"GIF89a\n\n\n\n\n\n\n\n",
+            b"\xff\xd8\xff\xe0 sind vier Buchstaben in Latin-1\n",
+            "a line of more than one hundred characters, so that digits follow where a tar has its mode 0000644 \n".as_bytes(),
             b"",
             b"\n",
             b"P",
@@ -365,17 +354,72 @@ mod tests {
             long.as_bytes(),
         ];
         for bytes in cases {
-            assert!(ContentChecks::new(b'\n', false).check("-", bytes).is_ok(), "{bytes:?}");
+            assert!(ContentChecks::new(b'\n', false).check("-", bytes, None).is_ok(), "{bytes:?}");
             for few in [1, 3, 1 << 16] {
                 assert_eq!(read(bytes, few).unwrap(), bytes, "{few}");
             }
         }
         let list = b"\xff\xfe sind zwei\0Buchstaben in\0Latin-1\0";
-        assert!(ContentChecks::new(0, false).check("-", list).is_ok());
+        assert!(ContentChecks::new(0, false).check("-", list, None).is_ok());
         // Lines of one byte that end in NUL.
         let list = b"a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0";
-        assert!(ContentChecks::new(0, false).check("-", list).is_ok());
-        assert!(ContentChecks::new(b'\n', false).check("-", list).is_err());
+        assert!(ContentChecks::new(0, false).check("-", list, None).is_ok());
+        assert!(ContentChecks::new(b'\n', false).check("-", list, None).is_err());
+    }
+
+    /// The header of a file in a tar archive, and the first bytes of the file.
+    fn tar_header(name: &str, size: usize) -> Vec<u8> {
+        let mut header = vec![0; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[100..108].copy_from_slice(b"0000644\0");
+        header[124..136].copy_from_slice(format!("{size:011o}\0").as_bytes());
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        header.extend_from_slice(b"one\ntwo\n");
+        header
+    }
+
+    #[test]
+    fn what_is_inside_compressed_data_is_refused_with_a_command_that_reads_it() {
+        let advice = |name: &str, bytes: &[u8]| {
+            let checks = ContentChecks::new(b'\n', false);
+            let error = checks.check(name, bytes, Some(Codec::Gzip)).unwrap_err();
+            let advice = error.advice();
+            let Some(Advice::Other(advice)) = advice.first() else { panic!("{error}") };
+            (error.to_string(), advice.clone())
+        };
+        let utf16 = wide("\u{feff}one\n", u16::to_le_bytes);
+        let (tar, zip) = (tar_header("file", 8), &b"PK\x03\x04\x14\0\0\0"[..]);
+        for (name, bytes, what, command) in [
+            ("a", &tar[..], "a tar archive", "pipe in the output of `gzip -dc a | tar -xOf -`"),
+            ("-", &tar[..], "a tar archive", "pipe it through `gzip -dc | tar -xOf -`"),
+            (
+                "a b",
+                zip,
+                "a zip archive",
+                "pipe in the output of `gzip -dc 'a b' > 'a b.unpacked' && unzip -p 'a b.unpacked'`",
+            ),
+            (
+                "-",
+                zip,
+                "a zip archive",
+                "save it with `gzip -dc > FILE`, and pipe in the output of `unzip -p FILE`",
+            ),
+            (
+                "https://host/a",
+                &utf16,
+                "UTF-16",
+                "download it to FILE, and pipe in the output of `gzip -dc FILE | iconv -f UTF-16 -t UTF-8`",
+            ),
+            ("a", b"\x1f\x8b\x08\0", "gzip", "pipe in the output of `gzip -dc a | gzip -dc`"),
+            ("a", b"\x28\xb5\x2f\xfd", "zstd", "pipe in the output of `gzip -dc a | zstd -dc`"),
+            ("a", b"\xfd7zXZ\0", "xz", "pipe in the output of `gzip -dc a | xz -dc`"),
+        ] {
+            let (error, advice) = advice(name, bytes);
+            assert!(error.contains(what), "{error}");
+            assert_eq!(advice, command);
+        }
     }
 
     #[test]
@@ -383,7 +427,7 @@ mod tests {
         let mut rng = petal_testkit::rng::Rng::new(5);
         let random = |_| {
             let bytes: Vec<u8> = (0..4096).map(|_| rng.below(256) as u8).collect();
-            usize::from(ContentChecks::new(b'\n', false).check("-", &bytes).is_err())
+            usize::from(ContentChecks::new(b'\n', false).check("-", &bytes, None).is_err())
         };
         assert_eq!((0..2000).map(random).sum::<usize>(), 0);
     }
@@ -394,9 +438,7 @@ mod tests {
 
     impl Progress for Notes {
         fn note(&self, note: Note<'_>) {
-            if !matches!(note, Note::LineEnds { .. }) {
-                self.0.lock().unwrap().push(format!("{note:?}"));
-            }
+            self.0.lock().unwrap().push(format!("{note:?}"));
         }
     }
 
@@ -404,8 +446,8 @@ mod tests {
     fn marks_and_line_ends_are_noted_once() {
         let notes = Notes::default();
         let noted = || notes.0.lock().unwrap().drain(..).collect::<Vec<_>>().join(" ");
-        let checks = ContentChecks::new(b'\n', false);
-        let check = |name: &str, text: &str| checks.check(name, text.as_bytes()).unwrap();
+        let checks = ContentChecks::new(b'\n', false).with_line_ends();
+        let check = |name: &str, text: &str| checks.check(name, text.as_bytes(), None).unwrap();
         check("a", "one\r\ntwo\r\n");
         check("b", "\u{feff}no line end");
         checks.note(&notes);
@@ -426,17 +468,17 @@ mod tests {
         for checks in [
             ContentChecks::new(b'\n', false),
             ContentChecks::new(b'\n', false).quiet(),
-            ContentChecks::new(b'\n', false).without_line_ends(),
+            ContentChecks::new(b'\n', false).with_line_ends(),
         ] {
-            checks.check("f", b"one\rtwo\r").unwrap();
-            checks.check("g", b"one\r").unwrap();
+            checks.check("f", b"one\rtwo\r", None).unwrap();
+            checks.check("g", b"one\r", None).unwrap();
             checks.note(&notes);
             assert_eq!(noted(), "CrLineEnds { input: \"f\", more: 0 }");
         }
         // NUL ends lines: CR and LF are bytes like any other.
-        let checks = ContentChecks::new(0, false);
-        checks.check("a", b"one\r\n\0").unwrap();
-        checks.check("b", b"one\n\0").unwrap();
+        let checks = ContentChecks::new(0, false).with_line_ends();
+        checks.check("a", b"one\r\n\0", None).unwrap();
+        checks.check("b", b"one\n\0", None).unwrap();
         checks.note(&notes);
         assert_eq!(noted(), "");
     }

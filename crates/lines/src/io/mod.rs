@@ -24,6 +24,7 @@ mod remote;
 mod section_file;
 mod signatures;
 mod source;
+mod spellings;
 mod spill;
 mod stream;
 mod tables;
@@ -31,6 +32,7 @@ mod temp_dir;
 
 pub use appended::AppendedTo;
 pub(crate) use byte_range::ByteRange;
+pub use compression::compressed_extension;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
 pub(crate) use file_stat::FileStat;
@@ -51,6 +53,7 @@ pub(crate) use section_file::{
     SectionWriter, TaskFile,
 };
 pub use source::Source;
+pub use spellings::Spellings;
 pub(crate) use spill::{Chain, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
 pub(crate) use tables::{RowFormat, RowLines, RowOutputs, Shares, TableShares};
 pub use temp_dir::DiskUsage;

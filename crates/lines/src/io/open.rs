@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::byte_range::ByteRange;
 use super::compression::{Codec, Magic, memory_limit};
-use super::content_check::{Checked, ContentChecks};
+use super::content_check::ContentChecks;
 use super::descriptor::{check_readable, open_descriptor};
 use super::file_stat::FileStat;
 use super::identity::FileIdentity;
@@ -114,12 +114,9 @@ impl InputOpener<'_> {
     }
 
     pub(super) fn stream(&self, stream: impl PollRead + Send + 'static) -> InputKind {
-        let unpacked = MaybeCompressed::new(Box::new(stream), self.memory);
-        InputKind::Stream(Mutex::new(Some(Box::new(Checked::new(
-            unpacked,
-            self.name,
-            self.checks,
-        )))))
+        let checks = Arc::clone(self.checks);
+        let stream = MaybeCompressed::new(Box::new(stream), self.name, checks, self.memory);
+        InputKind::Stream(Mutex::new(Some(Box::new(stream))))
     }
 
     /// Detects the compression, the format of a table, and the identity of a file.
@@ -143,7 +140,7 @@ impl InputOpener<'_> {
         match Magic::of_whole(begin) {
             Magic::Is(codec) => Ok(Some(codec)),
             Magic::No | Magic::Maybe => {
-                self.checks.check(self.name, begin).map_err(io::Error::other)?;
+                self.checks.check(self.name, begin, None).map_err(io::Error::other)?;
                 Ok(None)
             }
         }

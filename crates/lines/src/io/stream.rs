@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::compression::{self, Magic};
+use super::content_check::{Checked, ContentChecks};
 use super::poll_read::{PollRead, enlarge_pipe};
 
 /// A file that is opened at the first wait or read.
@@ -67,8 +69,11 @@ impl PollRead for LazyFile {
     }
 }
 
-/// A stream that is decompressed if it is compressed. Detection reads no more bytes than necessary.
+/// A stream that is decompressed if it is compressed, and whose first bytes are then checked. Detection
+/// reads no more bytes than necessary.
 pub(super) struct MaybeCompressed {
+    name: String,
+    checks: Arc<ContentChecks>,
     /// Memory for a decoder.
     memory: u64,
     state: State,
@@ -82,8 +87,13 @@ enum State {
 }
 
 impl MaybeCompressed {
-    pub(super) fn new(stream: Box<dyn PollRead + Send>, memory: u64) -> Self {
-        Self { memory, state: State::Unknown(stream) }
+    pub(super) fn new(
+        stream: Box<dyn PollRead + Send>,
+        name: &str,
+        checks: Arc<ContentChecks>,
+        memory: u64,
+    ) -> Self {
+        Self { name: name.to_owned(), checks, memory, state: State::Unknown(stream) }
     }
 }
 
@@ -115,8 +125,12 @@ impl Read for MaybeCompressed {
             };
             let whole = Chained::new(begin, stream);
             self.state = State::Known(match codec {
-                Some(codec) => Box::new(compression::decode(codec, whole, self.memory)?),
-                None => Box::new(whole),
+                Some(codec) => {
+                    let unpacked = compression::decode(codec, whole, self.memory)?;
+                    let checked = Checked::new(unpacked, &self.name, &self.checks);
+                    Box::new(checked.within(Some(codec)))
+                }
+                None => Box::new(Checked::new(whole, &self.name, &self.checks)),
             });
         }
         match &mut self.state {

@@ -13,6 +13,7 @@ mod fields;
 mod found_values;
 mod json;
 pub(crate) mod rows;
+mod spelling;
 mod transform;
 
 use std::fmt;
@@ -24,6 +25,8 @@ pub use fields::Fields;
 pub(crate) use found_values::{Finding, FoundValues, note_findings};
 pub use json::{JsonPointer, JsonValues};
 pub use rows::RowKeys;
+pub(crate) use spelling::{HexCase, LineEnds, SeenSpelling};
+pub use spelling::{Spelling, SpellingDifference};
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
 
 /// How the key of a record is made.

@@ -87,6 +87,9 @@ impl Chunks<'_> {
         let over = reading.turns.is_over() || self.progress.stopped();
         let turn = reading.turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
         turn.result?;
+        if !over {
+            inputs.iter().for_each(|input| input.set_keys_complete());
+        }
         inputs.iter().take(1).for_each(|input| input.content_checks().note(self.progress));
         if !over {
             let found =

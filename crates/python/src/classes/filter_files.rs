@@ -8,7 +8,7 @@ use petal_lines::atomic_file::AtomicFile;
 use pyo3::prelude::*;
 
 use super::object;
-use crate::error::{Exception, cannot_write, finish_file};
+use crate::error::{Exception, cannot_write, finish_file, refuse_compressed};
 use crate::state::open::PathArg;
 
 /// Opens a filter file without reading it: the file is mapped into memory.
@@ -67,6 +67,7 @@ pub(super) fn save(
     write: impl FnOnce(&mut dyn Write) -> PyResult<()>,
 ) -> PyResult<()> {
     let failed = |error: io::Error| cannot_write(path, &error);
+    refuse_compressed(path)?;
     if let Ok(data) = fs::metadata(path) {
         if !data.is_file() {
             let found = if data.is_dir() { "a directory" } else { "not a regular file" };

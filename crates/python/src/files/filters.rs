@@ -8,8 +8,8 @@ use std::time::Instant;
 use petal::{BatchResults, FilterType, Membership};
 use petal_lines::{
     AllowList, BadLine, CheckOptions, FilterSpec, KeySpec, LineFilter, LineHash, MIN_MEMORY,
-    Settings, Source, check, crlf_metadata, filter_metadata, format_count, format_keys,
-    format_rate, format_size,
+    Settings, Source, check, filter_metadata, format_count, format_keys, format_rate, format_size,
+    with_spelling,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -99,11 +99,8 @@ pub(super) fn build_job(
         let mut output = target.open(&all, reporter)?;
         let built = spec.build(&settings, &inputs).map_err(IntoPyErr::into_py_err)?;
         if let Some(writer) = output.writer() {
-            let metadata = filter_metadata(&settings.keys);
-            let metadata = match reporter.reads_only_crlf() {
-                true => crlf_metadata(&metadata),
-                false => metadata,
-            };
+            let spelling = settings.spellings.of(&inputs);
+            let metadata = with_spelling(&filter_metadata(&settings.keys), spelling);
             built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }
         output.finish()?;
@@ -138,6 +135,7 @@ pub(super) fn check_job(
     let mut settings = options.settings()?;
     settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
     adopt_transforms(&filter.get().read(py)?.metadata, &mut settings)?;
+    let recorded = filter.get().read(py)?.recorded_spelling();
     let (inputs, allow) = (sources(inputs), sources(check_options.allow));
     let filter_paths = sources(check_options.filter_paths);
     let mut files = Vec::new();
@@ -168,6 +166,7 @@ pub(super) fn check_job(
             let shared = Shared { filter, hash };
             let checked = check(&settings, &shared, &inputs, query, output.writer());
             let checked = checked.map_err(IntoPyErr::into_py_err)?;
+            reporter.warn_if_spelled_differently(&settings, recorded, "the filter");
             let counts = Counts { lines: checked.lines, kept: checked.found, passes: 1 };
             Ok(((counts, reporter.phases()), output.finish()?))
         })?;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use petal_lines::{KeySpec, Note, Progress, Source};
+use petal_lines::{KeySpec, Note, Progress, Settings, Source, Spelling, SpellingDifference};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
@@ -69,9 +69,6 @@ struct Shared {
     cancelled: AtomicBool,
     /// Bytes of the current phase that are done.
     done: AtomicU64,
-    /// Whether the lines of an input end with LF, and whether those of an input end with CRLF.
-    lf: AtomicBool,
-    crlf: AtomicBool,
     /// Why the job was cancelled: what its records cannot be used for.
     refused: Mutex<Option<String>>,
 }
@@ -95,10 +92,6 @@ impl Progress for ProgressReporter {
     }
 
     fn note(&self, note: Note<'_>) {
-        if let Note::LineEnds { crlf, .. } = note {
-            let seen = if crlf { &self.shared.crlf } else { &self.shared.lf };
-            seen.store(true, Ordering::Relaxed);
-        }
         if let Note::Separator { input, separator, .. } = note {
             let mut separators = self.separators.lock().unwrap_or_else(PoisonError::into_inner);
             separators.push((input.to_owned(), separator));
@@ -178,8 +171,13 @@ impl Progress for ProgressReporter {
                 others(more)
             ),
             Note::MixedLineEnds { crlf, more, lf } => format!(
-                "{crlf}{}: lines end with CRLF, those of {lf} with LF; the CR is part of a line, \
+                "{crlf}{}: lines end with CRLF, those of {lf} do not; the CR is part of a line, \
                  remove it, or lines that look the same differ",
+                others(more)
+            ),
+            Note::MixedHexCase { lower, more, upper } => format!(
+                "{lower}{}: keys are hexadecimal in lowercase, those of {upper} in uppercase; keys that \
+                 look equal differ, ignore the case with key_transform=\"lowercase\"",
                 others(more)
             ),
             _ => return,
@@ -193,10 +191,26 @@ impl Progress for ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Returns whether the lines of all inputs end with CRLF.
-    pub(super) fn reads_only_crlf(&self) -> bool {
-        let seen = |ends: &AtomicBool| ends.load(Ordering::Relaxed);
-        seen(&self.shared.crlf) && !seen(&self.shared.lf)
+    /// Warns if the keys that a job has read are spelled differently from those of a filter. `None`: it
+    /// does not record how they are.
+    pub(super) fn warn_if_spelled_differently(
+        &self,
+        settings: &Settings<'_>,
+        recorded: Option<Spelling>,
+        filter: &str,
+    ) {
+        for (difference, input) in settings.spelling_differences(recorded) {
+            self.warn_of(difference, &input, filter);
+        }
+    }
+
+    /// Warns that the keys of an input, or of another filter, are spelled differently.
+    pub(super) fn warn_of(&self, difference: SpellingDifference, input: &str, filter: &str) {
+        let (text, transform) = (difference.text(input, filter), difference.remedy());
+        self.warn(match difference.needs_rebuilding() {
+            true => format!("{text}; build the filter with key_transform=\"{transform}\""),
+            false => format!("{text}; remove it with key_transform=\"{transform}\""),
+        });
     }
 
     /// Issues a `UserWarning`.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use petal::AnyFilter;
 use petal_interop::GZIP;
-use petal_lines::{MemoryLimit, Progress as _, Source, format_size, with_keys_of};
+use petal_lines::{MemoryLimit, Progress as _, Source, format_size};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -74,7 +74,11 @@ impl Merge {
         let Some((first, rest)) = filters.split_first() else {
             return Err(PyValueError::new_err("expected at least one filter"));
         };
-        let mut output = target.open(inputs, reporter)?;
+        let gzip = is_gzip(first)?;
+        let mut output = match gzip {
+            true => target.open_as_named(inputs, reporter)?,
+            false => target.open(inputs, reporter)?,
+        };
         let sizes = filters.iter().map(|path| fs::metadata(path).map_or(0, |data| data.len()));
         reporter.phase("merging", Some(sizes.sum()));
         // One filter is in memory, and the pages of another are mapped.
@@ -86,7 +90,7 @@ impl Merge {
         let size = union.size_bytes();
         for path in rest {
             self.check_cancelled(reporter)?;
-            self.add(&mut union, path)?;
+            self.add(&mut union, path, reporter)?;
             reporter.advance(fs::metadata(path).map_or(0, |data| data.len()));
         }
         if union.size_bytes() < size
@@ -112,7 +116,7 @@ impl Merge {
             output.make_private()?;
         }
         if let Some(writer) = output.writer() {
-            write(&union, is_gzip(first)?, writer)?;
+            write(&union, gzip, writer)?;
         }
         reporter.flush()?;
         output.finish()?;
@@ -121,13 +125,22 @@ impl Merge {
     }
 
     /// Adds the keys of another file.
-    fn add(&self, union: &mut FilterState, path: &Path) -> PyResult<()> {
+    fn add(
+        &self,
+        union: &mut FilterState,
+        path: &Path,
+        reporter: &ProgressReporter,
+    ) -> PyResult<()> {
         let size_now = union.size_bytes();
         let available = self.memory_limit.saturating_sub(size_now);
         let other = self.open_within(path, available, false)?;
         other.verify().map_err(|error| with_path(path, error))?;
         union.check_same_transforms(&other).map_err(|error| with_path(path, error))?;
-        union.metadata = with_keys_of(&union.metadata, &other.metadata);
+        let keys = other.recorded_spelling().unwrap_or_default();
+        for difference in keys.differences(union.recorded_spelling()) {
+            reporter.warn_of(difference, &path.display().to_string(), "the files before it");
+        }
+        union.metadata = union.metadata_of_union(&other);
         if other.size_bytes() != size_now
             && let Some(folded) = folded(union, &other)
         {

@@ -18,7 +18,9 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::job::{ObjectWriter, ProgressReporter};
-use crate::error::{Exception, IntoPyErr, cannot_write, finish_file, io_error, io_message};
+use crate::error::{
+    Exception, IntoPyErr, cannot_write, finish_file, io_error, io_message, refuse_compressed,
+};
 
 /// An output that is not open yet.
 pub(super) enum Target {
@@ -52,8 +54,22 @@ impl Target {
         })
     }
 
-    /// Opens the output. Returns an error if the output is also an input.
+    /// Opens the output. Returns an error if the output is also an input, or its name says that it is
+    /// compressed.
     pub(super) fn open(self, inputs: &[Source], reporter: &ProgressReporter) -> PyResult<Output> {
+        match &self {
+            Self::File(path) => refuse_compressed(path)?,
+            Self::Discard | Self::Object(_) | Self::Unnamed(_) => {}
+        }
+        self.open_as_named(inputs, reporter)
+    }
+
+    /// Opens the output, which the caller compresses if its name says so.
+    pub(super) fn open_as_named(
+        self,
+        inputs: &[Source],
+        reporter: &ProgressReporter,
+    ) -> PyResult<Output> {
         match self {
             Self::Discard => Ok(Output::Discard),
             Self::Object(number) => Ok(Output::Object(reporter.writer_to(number))),

@@ -91,10 +91,13 @@ impl SeenJob {
             seen(&settings, &mut memory, &self.inputs, output.writer(), Duration::MAX, save);
         let counts = counts.map_err(|error| explain_full(error, memory.filter.as_dyn()));
         let counts = counts.map_err(IntoPyErr::into_py_err)?;
+        let filter = self.path.display().to_string();
+        reporter.warn_if_spelled_differently(&settings, files.spelling, &filter);
         reporter.flush()?;
         let lines = output.finish()?;
         if !self.dry_run && (counts.new > 0 || files.fresh) {
-            files.save(&memory, &settings.keys, reporter.reads_only_crlf())?;
+            let spelling = settings.spellings.all().union(files.spelling.unwrap_or_default());
+            files.save(&memory, &settings.keys, spelling)?;
         }
         warn_if_overfull(memory.filter.as_dyn(), memory.log.is_some(), &self.path, reporter);
         let counts = Counts { lines: counts.lines, kept: counts.new, passes: 1 };

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside};
 use petal_lines::{
-    FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, crlf_metadata,
-    filter_metadata, format_count, format_rate, format_size, recorded_log_id, with_keys_of,
-    with_log_id,
+    FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, Spelling,
+    filter_metadata, format_count, format_rate, format_size, recorded_log_id, recorded_spelling,
+    with_keys_of, with_log_id, with_spelling,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -38,6 +38,8 @@ pub(super) struct SeenFiles {
     /// The fingerprint log, beside the filter.
     exact: PathBuf,
     metadata: String,
+    /// How the keys of earlier jobs are spelled, if the filter records it.
+    pub(super) spelling: Option<Spelling>,
     /// Whether the files do not exist yet.
     pub(super) fresh: bool,
 }
@@ -61,8 +63,13 @@ impl SeenFiles {
         settings: &mut Settings<'_>,
     ) -> PyResult<(SeenFilter, Self)> {
         let exact = beside(path, "exact");
-        let mut files =
-            Self { path: path.to_owned(), exact, metadata: String::new(), fresh: false };
+        let mut files = Self {
+            path: path.to_owned(),
+            exact,
+            metadata: String::new(),
+            spelling: None,
+            fresh: false,
+        };
         let memory = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => files.plan(plan, settings),
             _ => files.open_existing(plan, settings),
@@ -101,6 +108,7 @@ impl SeenFiles {
         if let Some(log) = &log {
             self.metadata = with_log_id(&self.metadata, log.pair_id());
         }
+        self.spelling = Some(Spelling::default());
         self.fresh = true;
         Ok(SeenFilter { filter, log, clock: Box::new(|| Clock::System.now()) })
     }
@@ -138,6 +146,7 @@ impl SeenFiles {
                 "{exact}: does not belong to {shown}; restore the right log, or move this one away"
             )),
         };
+        self.spelling = recorded_spelling(&metadata, filter.as_dyn().inserted());
         self.metadata = metadata;
         match problem {
             Some(problem) => Err(Exception::Input.new_err(problem)),
@@ -186,12 +195,10 @@ impl SeenFiles {
         &mut self,
         memory: &SeenFilter,
         keys: &KeySpec,
-        only_crlf: bool,
+        spelling: Spelling,
     ) -> PyResult<()> {
-        let mut metadata = with_keys_of(&self.metadata, &filter_metadata(keys));
-        if self.fresh && only_crlf {
-            metadata = crlf_metadata(&metadata);
-        }
+        let metadata = with_keys_of(&self.metadata, &filter_metadata(keys));
+        let metadata = with_spelling(&metadata, spelling);
         match &memory.log {
             // The log must exist before a filter that refers to it.
             Some(log) if self.fresh => {

@@ -353,6 +353,13 @@ impl FilterState {
     /// Adds all keys of another filter.
     pub(crate) fn union(&mut self, other: &Self) -> PyResult<()> {
         self.check_same_transforms(other)?;
+        let metadata = self.metadata_of_union(other);
+        self.add_keys_of(other)?;
+        self.metadata = metadata;
+        Ok(())
+    }
+
+    fn add_keys_of(&mut self, other: &Self) -> PyResult<()> {
         match (&mut self.storage, &other.storage) {
             (Storage::Memory(ours), Storage::Memory(theirs)) => {
                 ours.union(theirs).map_err(IntoPyErr::into_py_err)
@@ -377,6 +384,7 @@ impl FilterState {
     /// Adds all keys of another filter with all their copies, as `petal merge` does.
     pub(crate) fn merge(&mut self, other: &Self) -> PyResult<()> {
         self.check_same_transforms(other)?;
+        let metadata = self.metadata_of_union(other);
         match (&mut self.storage, &other.storage) {
             (Storage::Memory(ours), Storage::Memory(theirs)) => {
                 ours.merge(theirs).map_err(IntoPyErr::into_py_err)
@@ -384,8 +392,10 @@ impl FilterState {
             (Storage::Memory(ours), Storage::Mapped(theirs)) => {
                 ours.merge(theirs).map_err(IntoPyErr::into_py_err)
             }
-            _ => self.union(other),
-        }
+            _ => self.add_keys_of(other),
+        }?;
+        self.metadata = metadata;
+        Ok(())
     }
 }
 

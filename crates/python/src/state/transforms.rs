@@ -1,6 +1,9 @@
-//! The changes to the keys of a filter of lines, which its metadata records.
+//! The changes to the keys of a filter of lines, and how they are spelled, which its metadata records.
 
-use petal_lines::{Transform, recorded_transforms, transforms_text};
+use petal_interop::KeyType;
+use petal_lines::{
+    Spelling, Transform, recorded_spelling, recorded_transforms, transforms_text, union_metadata,
+};
 use pyo3::PyResult;
 
 use super::FilterState;
@@ -46,6 +49,23 @@ fn described(list: &[Transform]) -> String {
 }
 
 impl FilterState {
+    /// Returns how the keys are spelled, if the filter records it or it does not matter.
+    pub(crate) fn recorded_spelling(&self) -> Option<Spelling> {
+        match self.format_and_key_type() {
+            Some((_, key_type)) => (key_type == KeyType::TextCrlf.name()).then(Spelling::default),
+            None => recorded_spelling(&self.metadata, self.inserted()),
+        }
+    }
+
+    /// Returns the metadata of the union with another filter.
+    pub(crate) fn metadata_of_union(&self, other: &Self) -> String {
+        union_metadata((&self.metadata, self.inserted()), (&other.metadata, other.inserted()))
+    }
+
+    fn inserted(&self) -> u64 {
+        self.as_dyn().map_or(0, |filter| filter.inserted())
+    }
+
     /// Returns an error if the keys of two filters were changed in different ways.
     pub(crate) fn check_same_transforms(&self, other: &Self) -> PyResult<()> {
         if self.metadata == other.metadata {

@@ -1,11 +1,19 @@
 //! Reading of all members of a gzip file.
+//!
+//! Bytes behind the last member are an error. `gzip` leaves them out with a warning, but they may be
+//! what is left of a damaged member. Zeros are ignored: tapes and block devices pad with them.
 
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// Reads all members of a gzip file. Zeros after the last member are ignored, as in `gzip`: tapes and
-/// block devices are padded with them.
+/// The text of the error about bytes behind the last member.
+pub(super) const TRAILING: &str = "bytes that are not gzip follow its gzip data";
+
+/// The first byte of a member.
+const MEMBER: u8 = 0x1f;
+
+/// Reads all members of a gzip file.
 pub(super) struct GzipMembers<R> {
     /// `None` after the last member.
     pub(super) decoder: Option<GzDecoder<R>>,
@@ -36,11 +44,8 @@ fn next_member<R: BufRead>(mut rest: R) -> io::Result<Option<R>> {
         let length = bytes.len();
         match bytes.iter().position(|byte| *byte != 0) {
             _ if length == 0 => return Ok(None),
-            Some(0) if !zeros => return Ok(Some(rest)),
-            Some(_) => {
-                let found = "other bytes follow the zeros behind its last member";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, found));
-            }
+            Some(0) if !zeros && bytes[0] == MEMBER => return Ok(Some(rest)),
+            Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, TRAILING)),
             None => {
                 zeros = true;
                 rest.consume(length);

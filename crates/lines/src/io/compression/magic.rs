@@ -17,12 +17,12 @@ type Confirm = fn(&[u8]) -> Option<bool>;
 /// A format, its first bytes with masks, and the confirmation.
 type Signature = (Codec, &'static [(u8, u8)], Confirm);
 
-/// First bytes with their masks: RFC 1952 with its only method, deflate; RFC 8878; skippable zstd
-/// frames, with which files of `pzstd` begin; and the format descriptions of the other programs.
-const MAGICS: [Signature; 7] = [
+/// First bytes with their masks: RFC 1952 with its only method, deflate; RFC 8878; skippable frames,
+/// with which files of `pzstd` begin; and the format descriptions of the other programs.
+const MAGICS: [Signature; 8] = [
     (Codec::Gzip, &[(0x1f, 0xff), (0x8b, 0xff), (8, 0xff)], certain),
     (Codec::Zstd, &[(0x28, 0xff), (0xb5, 0xff), (0x2f, 0xff), (0xfd, 0xff)], certain),
-    (Codec::Zstd, &[(0x50, 0xf0), (0x2a, 0xff), (0x4d, 0xff), (0x18, 0xff)], certain),
+    (Codec::Skippable, &[(0x50, 0xf0), (0x2a, 0xff), (0x4d, 0xff), (0x18, 0xff)], certain),
     (
         Codec::Xz,
         &[(0xfd, 0xff), (0x37, 0xff), (0x7a, 0xff), (0x58, 0xff), (0x5a, 0xff), (0x00, 0xff)],
@@ -30,6 +30,8 @@ const MAGICS: [Signature; 7] = [
     ),
     // The header's version is 1.
     (Codec::Lz4, &[(4, 0xff), (0x22, 0xff), (0x4d, 0xff), (0x18, 0xff), (0x40, 0xc0)], certain),
+    // A legacy frame.
+    (Codec::Lz4, &[(0x02, 0xff), (0x21, 0xff), (0x4c, 0xff), (0x18, 0xff)], certain),
     // A digit for the block size, then the number of a block, all of it printable text.
     (
         Codec::Bzip2,

@@ -6,6 +6,7 @@
 //! Memory: the blocks between the threads, and the window or the blocks of the format. A file that
 //! needs more than the memory of the decoder is an error.
 
+mod ahead;
 mod gzip;
 mod lz4;
 mod magic;
@@ -14,13 +15,15 @@ mod requirements;
 mod tests;
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
 
-use self::gzip::GzipMembers;
+use self::ahead::Ahead;
+use self::gzip::{GzipMembers, TRAILING};
 use self::lz4::Lz4Frames;
 pub(super) use self::magic::Magic;
 use self::requirements::{bzip2_memory, xz_memory, zstd_window};
@@ -35,6 +38,8 @@ pub(super) enum Codec {
     Xz,
     Bzip2,
     Lz4,
+    /// A skippable frame, with which files of zstd and lz4 may begin.
+    Skippable,
 }
 
 impl Codec {
@@ -45,8 +50,30 @@ impl Codec {
             Self::Xz => "xz",
             Self::Bzip2 => "bzip2",
             Self::Lz4 => "lz4",
+            Self::Skippable => "zstd or lz4",
         }
     }
+
+    /// Returns the program that decompresses, which writes to standard output with `-dc`. Of the two that
+    /// skip frames, the one whose files begin with one.
+    pub(super) fn program(self) -> &'static str {
+        if self == Self::Skippable { "zstd" } else { self.name() }
+    }
+}
+
+/// The most bytes of the header of a zstd frame, which has the window; that of an lz4 frame is shorter.
+const FRAME_HEADER: usize = 18;
+
+/// Returns the extension of a file name that says that the file is compressed, as written. Outputs are
+/// not compressed.
+#[must_use]
+pub fn compressed_extension(path: &Path) -> Option<&str> {
+    const EXTENSIONS: [&str; 16] = [
+        "7z", "br", "bz2", "gz", "lz", "lz4", "lzma", "rar", "sz", "tbz2", "tgz", "txz", "xz", "z",
+        "zip", "zst",
+    ];
+    let extension = path.extension()?.to_str()?;
+    EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)).then_some(extension)
 }
 
 /// Size and maximum number of the blocks that wait for the reader.
@@ -107,6 +134,22 @@ fn reader<'a>(
             Box::new(MultiBzDecoder::new(compressed))
         }
         Codec::Lz4 => Box::new(Lz4Frames::new(compressed, memory.saturating_sub(OVERHEAD))),
+        Codec::Skippable => {
+            let mut ahead = Ahead::new(compressed);
+            while ahead.skip_frame()? {}
+            let rest: Box<dyn BufRead + Send + 'a>;
+            match Magic::of_whole(ahead.look(FRAME_HEADER)?) {
+                Magic::Is(codec @ (Codec::Zstd | Codec::Lz4)) => {
+                    rest = Box::new(ahead);
+                    reader(codec, rest, memory)?
+                }
+                _ if ahead.look(1)?.is_empty() => Box::new(io::empty()),
+                _ => {
+                    let found = "no frame with data follows those that are skipped";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, found));
+                }
+            }
+        }
     })
 }
 
@@ -141,6 +184,8 @@ fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
         return error;
     } else if error.kind() == io::ErrorKind::UnexpectedEof || text.contains("incomplete frame") {
         format!("its {name} data ends in the middle: the file was cut short; copy it again")
+    } else if text == TRAILING {
+        format!("{text}; remove them, or read the output of `gzip -dc`, which leaves them out")
     } else if text.contains("too much memory") {
         return io::Error::other(Error::zstd_window(None, 1 << max_window_log(memory), None));
     } else if error.kind() == io::ErrorKind::OutOfMemory && error.raw_os_error().is_none() {

@@ -8,7 +8,8 @@ fn format_is_detected_from_the_fewest_bytes() {
     assert_eq!(Magic::of(&zstd), Magic::Is(Codec::Zstd));
     assert_eq!(Magic::of(&zstd[..3]), Magic::Maybe);
     assert_eq!(Magic::of(&[0x1f, 0x8b, 8, 0]), Magic::Is(Codec::Gzip));
-    assert_eq!(Magic::of(&[0x53, 0x2a, 0x4d, 0x18]), Magic::Is(Codec::Zstd));
+    assert_eq!(Magic::of(&[0x53, 0x2a, 0x4d, 0x18]), Magic::Is(Codec::Skippable));
+    assert_eq!(Magic::of(b"\x02\x21\x4c\x18"), Magic::Is(Codec::Lz4));
     assert_eq!(Magic::of(b""), Magic::Maybe);
     assert_eq!(Magic::of(b"\xfd7zXZ"), Magic::Maybe);
     assert_eq!(Magic::of(b"\xfd7zXZ\0"), Magic::Is(Codec::Xz));
@@ -167,6 +168,65 @@ fn decoder_memory_that_does_not_fit_is_an_error() {
     }
 }
 
+fn skippable(bytes: &[u8]) -> Vec<u8> {
+    [&b"\x5a\x2a\x4d\x18"[..], &(bytes.len() as u32).to_le_bytes(), bytes].concat()
+}
+
+/// A frame in the legacy format of lz4.
+fn lz4_legacy(blocks: &[&[u8]]) -> Vec<u8> {
+    let mut frame = b"\x02\x21\x4c\x18".to_vec();
+    for block in blocks {
+        let packed = lz4_flex::block::compress(block);
+        frame.extend_from_slice(&(packed.len() as u32).to_le_bytes());
+        frame.extend_from_slice(&packed);
+    }
+    frame
+}
+
+/// `lz4 -dc` and `zstd -dc` read all of these.
+#[test]
+fn skippable_and_legacy_frames_are_read_wherever_they_are() {
+    let memory = memory(256 << 20);
+    let long = b"line\n".repeat(300_000);
+    let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+    let (skip, large) = (skippable(b"metadata"), skippable(&vec![7; 300_000]));
+    let (normal, legacy) = (lz4(b"two\n", false), lz4_legacy(&[b"three\n", &long, b"four\n"]));
+    let of_legacy = [b"three\n", &long[..], b"four\n"].concat();
+    let cases: [(Vec<Vec<u8>>, Vec<u8>); 9] = [
+        (vec![skip.clone(), normal.clone()], b"two\n".to_vec()),
+        (vec![skip.clone(), large.clone(), zstd(b"one\n")], b"one\n".to_vec()),
+        (vec![normal.clone(), skip.clone(), normal.clone()], b"two\ntwo\n".to_vec()),
+        (vec![legacy.clone()], of_legacy.clone()),
+        (vec![normal.clone(), legacy.clone()], [&b"two\n"[..], &of_legacy].concat()),
+        (vec![legacy.clone(), normal.clone()], [&of_legacy[..], b"two\n"].concat()),
+        (vec![legacy.clone(), legacy.clone()], [&of_legacy[..], &of_legacy].concat()),
+        (vec![large, legacy.clone(), skip.clone()], of_legacy),
+        (vec![skip.clone(), skip.clone()], vec![]),
+    ];
+    for (number, (frames, expected)) in cases.into_iter().enumerate() {
+        let file = frames.concat();
+        let Magic::Is(codec) = Magic::of(&file) else { panic!("{number}") };
+        assert!(read(codec, file.clone(), memory).unwrap() == expected, "{number}");
+        // The end of a legacy frame is the end of the file or the next frame.
+        let ends = file.len() - 1;
+        if number != 3 && number != 6 {
+            let error = read(codec, file[..ends].to_vec(), memory).unwrap_err().to_string();
+            assert!(error.contains("cut short"), "{number}: {error}");
+        }
+    }
+    let other = [&skip[..], b"text\n"].concat();
+    let error = read(Codec::Skippable, other, memory).unwrap_err().to_string();
+    assert!(error.contains("no frame with data"), "{error}");
+    let error = read(Codec::Lz4, legacy[..legacy.len() - 1].to_vec(), memory).unwrap_err();
+    assert!(error.to_string().contains("cut short"), "{error}");
+    // A block may need 8 MiB.
+    let block = vec![0; 8 << 20];
+    let legacy = lz4_legacy(&[&block]);
+    assert!(read(Codec::Lz4, legacy.clone(), memory).unwrap() == block);
+    let error = Error::read("a", read(Codec::Lz4, legacy, super::memory(64 << 20)).unwrap_err());
+    assert!(matches!(error.kind(), ErrorKind::DecompressionMemory { .. }), "{error}");
+}
+
 #[test]
 fn zeros_after_the_last_gzip_member_are_ignored_and_other_bytes_are_not() {
     let memory = memory(64 << 20);
@@ -175,8 +235,14 @@ fn zeros_after_the_last_gzip_member_are_ignored_and_other_bytes_are_not() {
         let padded = [&both[..], &vec![0; zeros]].concat();
         assert_eq!(read(Codec::Gzip, padded.clone(), memory).unwrap(), b"one\ntwo\n");
         for more in [&b"x"[..], &gzip(b"three\n")] {
-            assert!(read(Codec::Gzip, [&padded, more].concat(), memory).is_err(), "{zeros}");
+            let error = read(Codec::Gzip, [&padded, more].concat(), memory).unwrap_err();
+            assert!(error.to_string().starts_with(TRAILING), "{zeros}: {error}");
         }
     }
-    assert!(read(Codec::Gzip, [&both[..], b"x"].concat(), memory).is_err());
+    for more in [&b"x"[..], b"\n", b"text after the data\n"] {
+        let error = read(Codec::Gzip, [&both[..], more].concat(), memory).unwrap_err();
+        assert!(error.to_string().starts_with(TRAILING), "{error}");
+    }
+    let error = read(Codec::Gzip, [&both[..], b"\x1f\x8b"].concat(), memory).unwrap_err();
+    assert!(error.to_string().contains("cut short"), "{error}");
 }

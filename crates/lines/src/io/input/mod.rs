@@ -46,7 +46,7 @@ use super::poll_read::PollRead;
 use super::tables::{Table, TableKind};
 use super::temp_dir::FileUsage;
 use crate::error::{Error, Result};
-use crate::keys::{Dialect, Fields, FoundValues, KeySpec};
+use crate::keys::{Dialect, Fields, FoundValues, KeySpec, SeenSpelling};
 pub(crate) use samples::DecompressedLength;
 
 /// An input that has been opened and checked, but not read.
@@ -59,6 +59,8 @@ pub(crate) struct Input {
     decompressed: AtomicU64,
     /// The content checks of the job's inputs.
     checks: Arc<ContentChecks>,
+    /// How its keys are spelled.
+    spelling: Arc<SeenSpelling>,
     /// How the keys of its records are made.
     keys: Arc<KeySpec>,
     /// Where its first record begins in the file.
@@ -109,12 +111,14 @@ impl Input {
     fn with_kind(name: String, kind: InputKind, checks: Arc<ContentChecks>) -> Self {
         let portion = ByteRange { start: 0, end: u64::MAX };
         let decompressed = AtomicU64::new(UNKNOWN);
+        let spelling = checks.seen(&name);
         Self {
             name,
             kind,
             portion,
             decompressed,
             checks,
+            spelling,
             keys: Arc::default(),
             begin: 0,
             skipped: 0,
@@ -135,6 +139,18 @@ impl Input {
     /// The content checks of the job's inputs.
     pub(crate) fn content_checks(&self) -> &Arc<ContentChecks> {
         &self.checks
+    }
+
+    /// Returns how the keys that were read are spelled.
+    pub(crate) fn spelling(&self) -> &SeenSpelling {
+        &self.spelling
+    }
+
+    /// Notes that all its keys were read. Those of a range are not all keys of a file.
+    pub(crate) fn set_keys_complete(&self) {
+        if self.portion.end == u64::MAX {
+            self.checks.set_complete(&self.name);
+        }
     }
 
     /// Sets how the keys of its records are made.

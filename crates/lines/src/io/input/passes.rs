@@ -105,7 +105,7 @@ impl Input {
         };
         let packed = RangeReader::new(file.sequential(), range, sum);
         let stream = compression::decode(codec, packed, memory).map_err(reading)?;
-        let stream = Checked::new(stream, &self.name, &self.checks);
+        let stream = Checked::new(stream, &self.name, &self.checks).within(Some(codec));
         Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
     }
 

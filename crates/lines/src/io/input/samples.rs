@@ -36,7 +36,7 @@ impl Input {
         let packed = RangeReader::new(file.sequential(), range, None);
         let mut checked = None;
         let show = |block: &[u8]| {
-            checked.get_or_insert_with(|| self.checks.check(&self.name, block));
+            checked.get_or_insert_with(|| self.checks.check(&self.name, block, Some(codec)));
             show(block);
         };
         let (went, took) = compression::sample(codec, packed, most, memory, show)

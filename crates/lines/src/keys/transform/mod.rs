@@ -8,6 +8,8 @@
 #[cfg(feature = "url-keys")]
 mod escape;
 #[cfg(feature = "url-keys")]
+mod file_url;
+#[cfg(feature = "url-keys")]
 mod host;
 #[cfg(feature = "url-keys")]
 mod idna2003;
@@ -26,6 +28,9 @@ mod tests;
 mod text;
 #[cfg(feature = "url-keys")]
 mod url_split;
+#[cfg(test)]
+#[cfg(feature = "url-keys")]
+mod whatwg_tests;
 
 use std::fmt;
 use std::str::FromStr;
@@ -138,17 +143,6 @@ impl Transform {
             T::StripFragment | T::StripQuery(_) | T::SortQuery => 1,
             // A byte becomes `%XX`; a letter of two bytes one of three.
             _ => 3,
-        }
-    }
-
-    /// Returns whether the result has no CR at its end.
-    #[must_use]
-    pub fn strips_cr(&self) -> bool {
-        match self {
-            T::Trim | T::StripCr => true,
-            #[cfg(feature = "url-keys")]
-            T::Url | T::UrlScrapy | T::UrlSurt => true,
-            _ => false,
         }
     }
 }

@@ -40,6 +40,13 @@ fn url_transforms_are_as_documented() {
     let cases = [
         ("cafe\u{301}", "nfc", "caf\u{e9}"),
         ("HTTP://Example.COM:80/a/../b c?q#f", "url", "http://example.com/b%20c?q#f"),
+        ("http://a/b^c?d^e#f^g", "url", "http://a/b%5Ec?d^e#f^g"),
+        ("FILE://Ex.com/C|/x", "url", "file://ex.com/C:/x"),
+        ("file:///x/.%2e//\u{e9}", "url", "file:////%C3%A9"),
+        ("file://a b/", "url", "file://a b/"),
+        ("file://Ex.com/C:/x", "host", "ex.com"),
+        ("file:///x", "host", "file:///x"),
+        ("file://a.Ex.com/C:/x", "registered-domain", "ex.com"),
         ("not a URL", "url", "not a URL"),
         ("https://user@WWW.B\u{fc}cher.example:8080/x", "host", "www.xn--bcher-kva.example"),
         ("http://0x7f.1/", "host", "127.0.0.1"),

@@ -1,0 +1,46 @@
+//! Warnings about keys that look equal but are spelled differently from those of a filter, whose
+//! metadata records it: with a CR at the end, or hexadecimal in another case.
+
+use std::path::Path;
+
+use petal_lines::{Settings, Spelling, SpellingDifference, recorded_spelling};
+
+use crate::terminal::notes;
+use crate::terminal::progress::ProgressReporter;
+
+/// Warns if the keys that a job has read are spelled differently from those of a filter. `None`: the
+/// filter does not record how they are.
+pub(crate) fn warn_if_different(
+    settings: &Settings<'_>,
+    recorded: Option<Spelling>,
+    filter: &Path,
+    progress: &ProgressReporter,
+) {
+    let filter = filter.display().to_string();
+    for (difference, input) in settings.spelling_differences(recorded) {
+        progress.print(&warning(difference, notes::name(&input), &filter));
+    }
+}
+
+/// Warns if the keys of two filters, given with their metadata and number of keys, are spelled
+/// differently.
+pub(crate) fn warn_if_filters_differ(
+    (path, metadata, inserted): (&Path, &str, u64),
+    (other, others, inserted_of_other): (&Path, &str, u64),
+    progress: &ProgressReporter,
+) {
+    let recorded = recorded_spelling(metadata, inserted);
+    let keys = recorded_spelling(others, inserted_of_other).unwrap_or_default();
+    for difference in keys.differences(recorded) {
+        let [path, other] = [path, other].map(|path| path.display().to_string());
+        progress.print(&warning(difference, &other, &path));
+    }
+}
+
+fn warning(difference: SpellingDifference, input: &str, filter: &str) -> String {
+    let (text, transform) = (difference.text(input, filter), difference.remedy());
+    match difference.needs_rebuilding() {
+        true => format!("warning: {text}; build the filter with --key-transform {transform}"),
+        false => format!("warning: {text}; remove it with --key-transform {transform}"),
+    }
+}
