@@ -100,7 +100,7 @@ fn main() -> ExitCode {
         ["release", "--dry-run", targets @ ..] => release::release(true, targets),
         ["release", targets @ ..] => release::release(false, targets),
         ["wasm"] => wasm::wasm(),
-        ["fuzz"] => sanitize::build_targets().and_then(|()| sanitize::fuzz_briefly()),
+        ["fuzz"] => sanitize::fuzz_briefly(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),

@@ -94,6 +94,7 @@ pub(crate) fn build_targets() -> Result {
 /// Runs each target for a number of inputs that is the same on every machine, with the same seed and without the corpus
 /// of earlier runs: a change that fails here fails again.
 pub(crate) fn fuzz_briefly() -> Result {
+    build_targets()?;
     run_targets(|target| {
         let corpus = format!("{BUILT}/corpus/{}", target.name);
         let _ = fs::remove_dir_all(root().join(&corpus));
