@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what examples need: examples/install.sh DIR PROFILE [NAME...]. The Python package, built with the profile,
 # and the packages of requirements.txt go into the environment DIR; the counterparts of the named examples into
-# target/peers. Without names: those of all examples.
+# target/peers. Without names: those of all examples. With the profile `none`, petal is not built: this needs no compiler
+# of Rust and can run beside one.
 set -euo pipefail
 [ $# -ge 2 ] || { echo "usage: examples/install.sh DIR PROFILE [NAME...]" >&2; exit 2; }
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,7 +17,7 @@ DIR=$(cd "$DIR" && pwd)
 pip() { "$DIR/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 sum=$(sha256sum < "$ROOT/examples/requirements.txt" | cut -c1-16)
 [ -e "$DIR/done-$sum" ] || { pip install -r "$ROOT/examples/requirements.txt" && : > "$DIR/done-$sum"; }
-if needs_python "$@"; then
+if [ "$PROFILE" != none ] && needs_python "$@"; then
     rm -rf "$DIR/wheels"
     (cd "$ROOT/crates/python" &&
         "$DIR/bin/maturin" build --quiet --profile "$PROFILE" --interpreter "$DIR/bin/python" --out "$DIR/wheels")

@@ -1,6 +1,6 @@
 //! `check`, and the tests of the workspace: what every change must pass.
 
-use crate::step::{Result, Step, root};
+use crate::step::{self, Result, Step, root};
 use crate::{arch, wasm, words};
 
 /// Runs all checks without tests, fast ones first.
@@ -21,11 +21,24 @@ pub(crate) fn build_tests() -> Result {
     Step::cargo(&["test", "--workspace", "--no-run"]).run()
 }
 
-/// Runs all tests of the workspace; prints their number.
+/// Runs all tests of the workspace; prints their number and the slowest ones.
 pub(crate) fn run_tests() -> Result {
     let mut tally = Tally::default();
-    let outcome = Step::cargo(&["test", "--workspace", "--no-fail-fast"])
-        .run_with_lines(|line| tally.add(line));
+    let test = ["test", "--workspace", "--no-fail-fast"];
+    let programs = ["--tests", "--", "-Zunstable-options", "--report-time"];
+    // A test program of the stable toolchain reports times only with this variable. A build must not have it: the scripts
+    // of some dependencies would run again.
+    let runner = format!("CARGO_TARGET_{}_RUNNER", step::host()?.to_uppercase().replace('-', "_"));
+    let outcomes = [
+        Step::cargo(&[&test[..], &programs].concat())
+            .env(&runner, "env RUSTC_BOOTSTRAP=1")
+            .run_with_lines(|line| tally.add(line)),
+        Step::cargo(&[&test[..], &["--doc"]].concat()).run_with_lines(|line| tally.add(line)),
+    ];
+    println!("\nslowest tests:");
+    for (seconds, name) in tally.slowest(10) {
+        println!("{seconds:8.1} s  {name}");
+    }
     println!(
         "\ncargo x test: {} tests passed, {} failed, {} ignored, in {} test programs and doctest sets",
         tally.passed, tally.failed, tally.ignored, tally.sets
@@ -33,12 +46,14 @@ pub(crate) fn run_tests() -> Result {
     if tally.ignored > 0 {
         println!("ignored tests take longer; run them with: cargo test --workspace -- --ignored");
     }
-    outcome
+    let errors: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\ncargo x: ")) }
 }
 
-/// Sums of libtest's result lines.
+/// Sums of libtest's result lines, and the times of the tests.
 #[derive(Default)]
 struct Tally {
+    times: Vec<(f64, String)>,
     sets: u64,
     passed: u64,
     failed: u64,
@@ -47,6 +62,13 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, line: &str) {
+        // test name::of::it ... ok <0.123s>
+        if let Some((test, time)) = line.strip_prefix("test ").and_then(|l| l.rsplit_once(" <"))
+            && let Some((name, _)) = test.split_once(" ... ")
+            && let Ok(seconds) = time.trim_end_matches("s>").parse()
+        {
+            self.times.push((seconds, name.to_owned()));
+        }
         let Some(rest) = line.strip_prefix("test result: ") else {
             return;
         };
@@ -69,6 +91,14 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// Returns the tests that took the most time, the slowest first.
+    fn slowest(&mut self, number: usize) -> &[(f64, String)] {
+        self.times.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        &self.times[..number.min(self.times.len())]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Tally;
@@ -80,5 +110,20 @@ mod tests {
         tally.add("test result: ok. 12 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.03s");
         tally.add("test result: FAILED. 1 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.03s");
         assert_eq!((tally.sets, tally.passed, tally.failed, tally.ignored), (2, 13, 4, 2));
+    }
+
+    #[test]
+    fn slowest_tests_come_first() {
+        let mut tally = Tally::default();
+        for line in [
+            "test one::fast ... ok <0.002s>",
+            "test two::slow ... FAILED <12.500s>",
+            "test three ... ignored",
+            "test four - should panic ... ok <1.0s>",
+        ] {
+            tally.add(line);
+        }
+        let names: Vec<_> = tally.slowest(2).iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["two::slow", "four - should panic"]);
     }
 }

@@ -40,6 +40,11 @@ pub(crate) fn test(more: &[&str]) -> Result {
     run_tests(more)
 }
 
+/// Installs what all examples need besides petal.
+pub(crate) fn install_packages() -> Result {
+    Step::script("examples/install.sh", &[HOME, "none"]).run()
+}
+
 /// Builds petal with the profile of the other tests, and installs what all examples need.
 pub(crate) fn install() -> Result {
     Step::script("examples/install.sh", &[HOME, "dev"]).run()?;

@@ -51,8 +51,9 @@ usage: cargo x COMMAND
   release --dev    pack the program and the module of the dev profile, and check the archives
   release --publish-crates  publish the crates, in the order of their dependencies
   package          pack the published crates, build them from their packages, run the packed examples
-  fuzz SECONDS     run each fuzz target for this time (nightly, cargo-fuzz)
-  asan             run the core's tests with AddressSanitizer (nightly)
+  fuzz             run each fuzz target for about ten seconds, with the same inputs every time
+  fuzz SECONDS     run each fuzz target for this time, from the inputs that earlier runs kept
+  sanitize         run the library's tests with AddressSanitizer, and with Miri if it is installed (nightly)
   peers            install the foreign libraries into target/peers, from their package registries
   peers golden     the same, and let them write the missing files of testdata/foreign
   cross            run the core's tests on aarch64 and on a big-endian machine, with QEMU
@@ -99,11 +100,12 @@ fn main() -> ExitCode {
         ["release", "--dry-run", targets @ ..] => release::release(true, targets),
         ["release", targets @ ..] => release::release(false, targets),
         ["wasm"] => wasm::wasm(),
+        ["fuzz"] => sanitize::fuzz_briefly(),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => sanitize::fuzz(seconds),
             Err(_) => return usage(&format!("not a number of seconds: {seconds}")),
         },
-        ["asan"] => sanitize::asan(),
+        ["sanitize"] => sanitize::sanitize(),
         ["peers"] => peers::install(),
         ["peers", "golden"] => peers::golden(),
         ["cross"] => cross::cross(),

@@ -28,14 +28,22 @@ pub(crate) fn test(tier: Tier, more: &[&str]) -> Result {
     run_tests(tier, more)
 }
 
+/// Installs the packages of the tests, and downloads those of the tests with Spark if `engines`.
+pub(crate) fn install_packages(engines: bool) -> Result {
+    install_with(&["--without-petal"], engines)
+}
+
 /// Builds and installs the package, with Spark if `engines`, and builds the programs that its tests use.
 pub(crate) fn install(engines: bool) -> Result {
     // The profile of the other tests: optimized, with all checks, and without a second build of the libraries.
-    let args = [HOME, "--profile", "dev"];
-    let engines = if engines { &["--engines"][..] } else { &[] };
-    Step::script("crates/python/install.sh", &[&args[..], engines].concat()).run()?;
+    install_with(&["--profile", "dev"], engines)?;
     // The tests compare with the program and load the module; a build during a test could exceed its timeout.
     Step::cargo(PROGRAMS).run()
+}
+
+fn install_with(options: &[&str], engines: bool) -> Result {
+    let engines = if engines { &["--engines"][..] } else { &[] };
+    Step::script("crates/python/install.sh", &[&[HOME], options, engines].concat()).run()
 }
 
 /// Runs a group of tests with the installed package.
@@ -47,7 +55,8 @@ pub(crate) fn run_tests(tier: Tier, more: &[&str]) -> Result {
         Tier::Engines => ("spark/bin/python", "engines"),
     };
     let python = root().join(HOME).join(python);
-    let args = ["-m", "pytest", "-c", "crates/python/pyproject.toml", "-m", chosen];
+    let args =
+        ["-m", "pytest", "--durations=10", "-c", "crates/python/pyproject.toml", "-m", chosen];
     let folder =
         [if tier == Tier::Engines { "crates/python/tests/spark" } else { "crates/python/tests" }];
     Step::program(&python, &[&args[..], &folder, more].concat())

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// The result of a command; the error is a sentence.
@@ -22,13 +23,20 @@ pub(crate) fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
+/// Returns the triple of this machine.
+pub(crate) fn host() -> Result<String> {
+    let version = Step::program("rustc".as_ref(), &["-vV"]).output();
+    let line =
+        version.as_deref().and_then(|text| text.lines().find_map(|l| l.strip_prefix("host: ")));
+    line.map(str::to_owned).ok_or_else(|| "`rustc -vV` names no host".to_owned())
+}
+
 thread_local! {
     /// Whether this thread prints the output of a step when the step has ended.
     static OUTPUT_AT_END: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a function; the output of each step that this thread runs in it is printed when the step has ended. Only one
-/// thread at a time may call it.
+/// Runs a function; the output of each step that this thread runs in it is printed when the step has ended.
 pub(crate) fn with_output_at_end<T>(run: impl FnOnce() -> T) -> T {
     OUTPUT_AT_END.set(true);
     let result = run();
@@ -115,7 +123,9 @@ impl Step {
     /// that the command has started.
     fn status_with_output_at_end(&mut self) -> Result<ExitStatus> {
         let start = Instant::now();
-        let path = std::env::temp_dir().join(format!("petal-step-{}.txt", std::process::id()));
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let name = [std::process::id() as usize, STARTED.fetch_add(1, Ordering::Relaxed)];
+        let path = std::env::temp_dir().join(format!("petal-step-{}-{}.txt", name[0], name[1]));
         let failed = |e: io::Error| format!("{}: {e}", path.display());
         let file = File::create(&path).map_err(failed)?;
         eprintln!("\n==> started: {} (output in {} until it ends)", self.shown, path.display());

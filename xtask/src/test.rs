@@ -1,6 +1,7 @@
 //! `test`: all checks and tests, in an order that keeps two cores busy.
 //!
-//! What the tests in Python use is built first. Then the tests of the Python package, which mostly use one core or wait
+//! What other projects publish is downloaded and the fuzz targets are built beside the checks and the build of the tests.
+//! What the tests in Python use is built next. Then the tests of the Python package, which mostly use one core or wait
 //! for servers, run beside all others. They do not call cargo: a build would wait for those of the other list, and could
 //! replace a program that a test runs.
 
@@ -8,26 +9,37 @@ use std::thread;
 
 use crate::python::Tier;
 use crate::step::{self, Result};
-use crate::{browser, check, example, lab, loom, package, peers, python, release, wasm};
+use crate::{browser, check, example, lab, loom, package, peers, python, release, sanitize, wasm};
 
 /// Runs all tests; those with foreign programs and those with engines if selected.
 pub(crate) fn test(foreign: bool, engines: bool) -> Result {
-    side_by_side(check::check, || if foreign { install() } else { Ok(()) })?;
-    check::build_tests()?;
+    side_by_side(
+        || check::check().and_then(|()| check::build_tests()),
+        || install(foreign, engines),
+    )?;
     python::install(engines)?;
     if foreign {
         example::install()?;
         browser::build()?;
     }
-    side_by_side(|| others(foreign), || python_package(foreign, engines))?;
-    if foreign { peers::test_features() } else { Ok(()) }
+    let beside = || side_by_side(|| others(foreign), || python_package(foreign, engines));
+    let features = || if foreign { peers::test_features() } else { Ok(()) };
+    let steps: [&dyn Fn() -> Result; 2] = [&beside, &features];
+    run_all(steps)
 }
 
-/// Installs what does not use the target folder of the workspace.
-fn install() -> Result {
-    peers::install()?;
-    lab::install()?;
-    browser::install()
+/// Installs and builds what does not use the target folder of the workspace.
+fn install(foreign: bool, engines: bool) -> Result {
+    python::install_packages(engines)?;
+    if foreign {
+        // The step that runs them reports a failure.
+        let _ = sanitize::build_targets();
+        peers::install()?;
+        example::install_packages()?;
+        lab::install()?;
+        browser::install()?;
+    }
+    Ok(())
 }
 
 /// Runs the tests in Rust, those with a browser and those of the examples.
@@ -40,6 +52,7 @@ fn others(foreign: bool) -> Result {
         package::package,
         || browser::run_tests(&[]),
         || example::run_tests(&[]),
+        sanitize::fuzz_briefly,
     ];
     run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
@@ -59,7 +72,10 @@ fn python_package(foreign: bool, engines: bool) -> Result {
 type Step = fn() -> Result;
 
 /// Runs every step, also after one that failed.
-fn run_all<'a, S: Fn() -> Result + 'a>(steps: impl IntoIterator<Item = &'a S>) -> Result {
+fn run_all<'a, S>(steps: impl IntoIterator<Item = &'a S>) -> Result
+where
+    S: Fn() -> Result + ?Sized + 'a,
+{
     let errors: Vec<_> = steps.into_iter().filter_map(|step| step().err()).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors.join("\ncargo x: ")) }
 }

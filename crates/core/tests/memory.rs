@@ -63,8 +63,12 @@ fn heap<T>(work: impl FnOnce() -> T) -> (T, usize, usize) {
     (result, after.saturating_sub(before), peak - before)
 }
 
-/// Returns the resident memory of this process in bytes; 0 if the system has no such value.
+/// Returns the resident memory of this process in bytes; 0 if the system has no such value, or if it includes the memory
+/// of a sanitizer.
 fn resident() -> usize {
+    if cfg!(asan) {
+        return 0;
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse().ok());

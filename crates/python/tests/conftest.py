@@ -1,5 +1,6 @@
 """Fixtures of several tests."""
 
+import importlib.util
 import os
 import signal
 from pathlib import Path
@@ -9,6 +10,13 @@ import pytest
 # A background job may ignore Ctrl-C, and so would all processes that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples in every run. The environment with Spark does not have the package.
+if importlib.util.find_spec("hypothesis"):
+    from hypothesis import settings
+
+    settings.register_profile("repeatable", derandomize=True, database=None)
+    settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -45,7 +45,11 @@ pub fn updated(root: &Path, page: &str) -> Result<[String; 2], String> {
     let figures = Figures::parse(&text).map_err(|e| format!("{shown}: {e}"))?;
     let [machine, date] = &figures.source;
     let commits = figures.commits.join(", ");
-    let source = format!("Rows: `{shown}`\n({machine}; {date}; commits {commits}).");
+    let changed = match commits.contains('+') {
+        true => "\nA + after a commit: files of its work tree were changed.",
+        false => "",
+    };
+    let source = format!("Rows: `{shown}`\n({machine}; {date}; commits {commits}).{changed}");
     let bodies = [
         ("ways", ways(&figures)),
         ("sizes", sizes(&figures)),

@@ -334,5 +334,6 @@ fn bounds_hold_when_little_is_spilled_or_nothing_survives() {
             assert!(distinct.as_u64() <= lines && most.as_u64() <= lines, "{args}: {input}");
         }
     }
+    // With these keys; with others, one range in a hundred may miss.
     assert_eq!(checks.violations, [""; 0]);
 }

@@ -472,7 +472,7 @@ mod tests {
             let mut found = BatchResults::new();
             chain.contains_all(&hashes, &mut found);
             assert!(hashes.iter().enumerate().all(|(at, h)| found.get(at) == chain.contains(*h)));
-            let (_, max) = petal_testkit::bounds::binomial_range(200_000, fpr, 1e-9);
+            let (_, max) = petal_testkit::bounds::binomial_range(200_000, fpr, 0.999_999);
             assert!(found.count_ones() <= max, "{keys} {}", found.count_ones());
         }
     }

@@ -51,13 +51,13 @@ def test_killed_processes_lose_no_page(site, crawl, server, tmp_path):
     items = tmp_path / "items"
     settings = FLEET | {"REDIS_URL": server.url, "ITEMS": str(items)}
     running = [crawl(**settings, **SLOW) for _ in range(2)]
-    kills = 0
+    kills, rng = 0, random.Random(1)
     # On a slow machine the site may be finished after fewer kills.
     while kills < KILLS and len(site.visits) < site.pages:
         oldest, newest = running
         # The other one works while this one is replaced.
         wait_until_opened(newest)
-        time.sleep(random.uniform(0, 1))
+        time.sleep(rng.uniform(0, 1))
         oldest.kill()
         kills += 1
         running = [newest, crawl(**settings, **SLOW)]

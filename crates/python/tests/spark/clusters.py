@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# Each query of a test runs once: the optimizing compiler would cost more than it saves.
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 
 @contextmanager
 def standalone(folder: Path, memory: str = "1g") -> Iterator[str]:
@@ -20,7 +23,7 @@ def standalone(folder: Path, memory: str = "1g") -> Iterator[str]:
     for number in (1, 2):
         at = ["--cores", "1", "--memory", memory, "--work-dir", str(folder / f"worker-{number}")]
         commands.append([f"{deploy}.worker.Worker", *common, *at, address])
-    options = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
+    options = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false", "SPARK_DAEMON_JAVA_OPTS": JVM_OPTIONS}
     started: list[subprocess.Popen] = []
     try:
         for number, line in enumerate(commands):

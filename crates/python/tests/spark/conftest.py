@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clusters import spark_home, standalone
+from clusters import JVM_OPTIONS, spark_home, standalone
 
 MODES = ["local", "local-cluster", "standalone"]
 
@@ -64,7 +64,9 @@ def spark(request, bare_python: Path, bloom_jar: Path, tmp_path_factory) -> Iter
             master = {"local": "local[2]", "local-cluster": "local-cluster[2,1,1024]"}[mode]
         settings = {
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.extraJavaOptions": JVM_OPTIONS,
             "spark.driver.host": "127.0.0.1",
+            "spark.executor.extraJavaOptions": JVM_OPTIONS,
             "spark.executor.memory": "1g",
             "spark.jars": bloom_jar,
             "spark.local.dir": folder / "local",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusters import free_port, spark_home
+from clusters import JVM_OPTIONS, free_port, spark_home
 
 pytest.importorskip("grpc")
 
@@ -25,6 +25,7 @@ def server(tmp_path: Path, bare_python: Path, bloom_jar: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.port": port,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": JVM_OPTIONS,
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": tmp_path / "local",
         "spark.sql.shuffle.partitions": 3,
