@@ -204,6 +204,19 @@ impl EndScan {
     }
 }
 
+/// Returns at most `most` of the complete CSV records at the start of `bytes`, without their LF.
+/// `bytes` begin with a record.
+#[must_use]
+pub fn csv_records(bytes: &[u8], dialect: Dialect, most: usize) -> Vec<&[u8]> {
+    let mut ends = Vec::new();
+    match most {
+        1 => ends.extend(EndScan::new(dialect).first(bytes)),
+        _ => EndScan::new(dialect).ends(bytes, most, &mut ends),
+    }
+    let mut start = 0;
+    ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end + 1)..end]).collect()
+}
+
 /// Returns for each bit the XOR of it and all lower bits.
 #[inline(always)]
 fn prefix_xor(mut bits: u64) -> u64 {

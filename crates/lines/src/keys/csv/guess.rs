@@ -5,8 +5,8 @@
 //! the bytes, and not on how many of them a pipe has delivered. If several are left after the sample,
 //! text has the less probable ones: decimal commas, for example, are as regular as semicolons.
 
-use super::csv_records;
 use super::dialect::Dialect;
+use super::ends::csv_records;
 use super::record::Fields;
 
 /// The bytes that may separate fields, the most certain first.

@@ -29,21 +29,9 @@ pub use columns::{Column, Columns};
 pub(crate) use columns::{HeaderProblem, field_values};
 pub use dialect::{Dialect, Quoting};
 pub(crate) use ends::EndScan;
+pub use ends::csv_records;
 pub(crate) use guess::{SEPARATORS, guess_separator};
 pub(crate) use record::Fields as FieldsOfRecord;
-
-/// Returns at most `most` of the complete CSV records at the start of `bytes`, without their LF.
-/// `bytes` begin with a record.
-#[must_use]
-pub fn csv_records(bytes: &[u8], dialect: Dialect, most: usize) -> Vec<&[u8]> {
-    let mut ends = Vec::new();
-    match most {
-        1 => ends.extend(EndScan::new(dialect).first(bytes)),
-        _ => EndScan::new(dialect).ends(bytes, most, &mut ends),
-    }
-    let mut start = 0;
-    ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end + 1)..end]).collect()
-}
 
 #[cfg(test)]
 mod tests {
