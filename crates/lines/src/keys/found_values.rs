@@ -108,7 +108,7 @@ impl FoundValues {
             }
             for (number, separator) in SEPARATORS.into_iter().enumerate() {
                 let lacks = memchr::memchr(separator, record).is_none();
-                found |= u64::from(lacks) * LACKS << number;
+                found |= u64::from(lacks) * (LACKS << number);
             }
         }
         let literal = dialect.quote.is_none() && columns.quoting == Quoting::BySeparator;
@@ -156,10 +156,9 @@ impl FoundValues {
             Fields::Line | Fields::Rows(_) => return Vec::new(),
         };
         let separator = columns.separator.unwrap_or(b',');
-        let in_all = SEPARATORS
-            .into_iter()
-            .enumerate()
-            .find(|&(number, byte)| found & (DIVIDED | LACKS << number) == 0 && byte != separator);
+        let in_all = SEPARATORS.into_iter().enumerate().find(|&(number, byte)| {
+            found & (DIVIDED | (LACKS << number)) == 0 && byte != separator
+        });
         let undivided = in_all.map(|(_, found)| Finding::Undivided { separator, found });
         let quoted = (found & QUOTED != 0).then_some(Finding::LiteralQuotes);
         let long = *self.long_field.lock().unwrap_or_else(PoisonError::into_inner);
