@@ -82,7 +82,7 @@ impl Settings<'_> {
     }
 
     /// Returns how the keys that the job has read differ from those of a filter, with the name of an
-    /// input; nothing if inputs are read whatever they contain. `None`: the filter does not record how
+    /// input; nothing if any contents are accepted. `None`: the filter does not record how
     /// its keys are spelled.
     #[must_use]
     pub fn spelling_differences(

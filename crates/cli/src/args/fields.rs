@@ -60,7 +60,8 @@ fn parse_quote(text: &str) -> Result<Quoting, String> {
 
 /// Returns what is wrong with the fields that a command was given.
 pub(super) fn problem(matches: &ArgMatches) -> Option<String> {
-    matches.try_contains_id("column").ok()?;
+    // The column of `probe` is another option.
+    matches.try_get_one::<ColumnList>("column").ok()?;
     FieldArgs::from_arg_matches(matches).ok()?.columns()?.check().err()
 }
 
