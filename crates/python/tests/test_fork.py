@@ -28,7 +28,7 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads:
     thread.start()
-for number in range(60):
+for number in range(10):
     child = os.fork()
     if child == 0:
         # One call of each kind of lock.
