@@ -97,7 +97,7 @@ pub enum Note<'a> {
         /// Number of other inputs of this kind.
         more: u64,
     },
-    /// A quoted field goes over so many lines that its quote may be none.
+    /// A quoted field spans more lines than is likely, so its quote may be part of the text.
     LongField {
         /// The input.
         input: &'a str,

@@ -1,8 +1,8 @@
 //! The file that an output is appended to: its first record, and how its last one ends.
 //!
 //! An earlier run may have been killed while it wrote, or its disk was full. The file then ends
-//! within a record. That is ended before the first new record: never cut off, because what is there
-//! may be of another program. The next run prints a record again that was not written completely.
+//! within a record. That is ended before the first new record: never cut off, because it may come
+//! from another program. The next run prints a record again that was not written completely.
 //!
 //! Cost: reading the file once if records may have line ends, otherwise reading its last byte.
 

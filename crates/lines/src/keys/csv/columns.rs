@@ -87,7 +87,7 @@ impl Columns {
         self.header || self.columns.iter().any(|column| matches!(column, Column::Name(_)))
     }
 
-    /// Checks that the bytes between, around and within fields can be told apart.
+    /// Checks that the bytes between, around and within fields differ.
     ///
     /// # Errors
     /// If they cannot; the text says why.
