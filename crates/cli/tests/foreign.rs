@@ -366,7 +366,7 @@ fn invalid_foreign_files_are_errors() {
         ("merge -o never native guava-long", "expected one of petal's own"),
         (
             "check --assert-members crlf guava-utf8-text five.txt",
-            "petal takes the CR as part of a line",
+            "remove it with --key-transform strip-cr",
         ),
         ("shrink guava-long -o never", "is a guava filter"),
         ("remove guava-long longs.txt", "is a guava filter"),

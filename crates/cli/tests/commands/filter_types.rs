@@ -296,7 +296,7 @@ fn plan_matches_build() {
 fn high_rate_gives_a_warning() {
     let dir = dir();
     for kind in ["bloom", "counting-classic", "wide"] {
-        let output = dir.run(&format!("build --type {kind} -m 1K -n 100_000 -o f a"));
+        let output = dir.run(&format!("build --type {kind} -m 8K -n 100_000 -o f a"));
         assert_eq!(output.code, Some(0), "{}", output.err);
         assert!(output.err.starts_with("petal: warning: 100,000 keys in "), "{}", output.err);
         assert_eq!(dir.run(&format!("build --type {kind} -m 64K -o f a")).err, "");
