@@ -318,7 +318,7 @@ mod tests {
                     assert!(plan.runs as u64 <= 2 * MANY_RUNS && plan.part <= ROUND);
                     assert_eq!(plan.run(u64::MAX), plan.runs - 1);
                     let enough =
-                        plan.runs as u64 >= MANY_RUNS.min(blocks).min(8 * threads.get() as u64);
+                        plan.runs as u64 >= MANY_RUNS.min(blocks).min(8 * plan.threads as u64);
                     assert!(enough, "{plan:?}");
                 }
             }
