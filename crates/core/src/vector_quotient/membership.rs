@@ -82,7 +82,8 @@ impl<S: Store> Membership for VectorQuotientFilter<S> {
         (self.len() as f64 / self.layout.slots() as f64).min(1.0)
     }
 
-    /// Exact: the rate depends on the number of fingerprints, not on chance.
+    /// Exact if every key was added once. Copies count like keys but do not raise the rate, so with
+    /// copies it may be true too early.
     fn is_overfull(&self) -> bool {
         let target = self.info.target_fpr;
         target > 0.0 && self.len() > self.layout.capacity_at_fpr(target)

@@ -47,6 +47,21 @@ pub(super) enum Text {
     Uuid,
 }
 
+impl Text {
+    /// Returns the name that Parquet gives the type.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "STRING",
+            Self::Integer | Self::Unsigned => "INTEGER",
+            Self::Decimal { .. } => "DECIMAL",
+            Self::Date => "DATE",
+            Self::Time(_) => "TIME",
+            Self::Timestamp { .. } => "TIMESTAMP",
+            Self::Uuid => "UUID",
+        }
+    }
+}
+
 /// The physical type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
@@ -116,8 +131,11 @@ impl ColumnType {
                 // The shortest form is usual, but not required: every one that the precision allows.
                 Stored::Bytes => {
                     let bytes = decimal(key, scale)?;
-                    let longest = usize::from(precision) * 425 / 1024 + 1;
-                    (1..=longest.min(MAX_DECIMAL_BYTES))
+                    // The bits of the largest number and its sign: log2(10) is less than 3402 / 1024.
+                    let longest = (usize::from(precision) * 3402 / 1024 + 2).div_ceil(8);
+                    let fits = |length: &usize| fitted(&bytes, *length).is_some();
+                    let shortest = (1..=longest).find(fits)?;
+                    (shortest..=longest)
                         .filter_map(|length| fitted(&bytes, length))
                         .for_each(push);
                 }

@@ -303,7 +303,7 @@ impl<'a> Node<'a> {
                 Annotation::Decimal { scale, precision } => {
                     format!("DECIMAL({precision}, {scale})")
                 }
-                Annotation::Text(text) => format!("{text:?}").to_uppercase(),
+                Annotation::Text(text) => text.name().to_owned(),
             };
             refused(format!("is of type {meaning}, stored as {name}, and cannot be queried"))
         })?;

@@ -47,8 +47,10 @@ impl ParquetKeys {
     /// Returns the hashes of all keys as values of a column.
     pub(super) fn hashes(&self, column_type: ColumnType) -> Result<Hashes> {
         let mut kept = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, hashes)) = kept.iter().find(|(kept, _)| *kept == column_type) {
-            return Ok(Arc::clone(hashes));
+        if let Some(at) = kept.iter().position(|(kept, _)| *kept == column_type) {
+            // The one used last is at the end.
+            kept[at..].rotate_left(1);
+            return Ok(Arc::clone(&kept[kept.len() - 1].1));
         }
         let mut hashes = Vec::with_capacity(self.ends.len());
         for (key, number) in self.keys().zip(1..) {

@@ -9,6 +9,7 @@ FilterType: TypeAlias = Literal[
     "counting",
     "counting-classic",
     "quotient",
+    "vector-quotient",
     "scalable",
     "windowed",
     "static",

@@ -306,7 +306,11 @@ impl<'a> Keys<'a> {
         }
         for seed in 1..SEEDS * ROUNDS {
             self.mix_again(seed)?;
-            let params = self.sizes(rate)?.round(seed / SEEDS)?;
+            let sizes = self.sizes(rate)?;
+            if sizes.most > MAX_KEYS {
+                continue;
+            }
+            let params = sizes.round(seed / SEEDS)?;
             if let Some(data) = self.solve_with(&params, MULTIPLIERS)? {
                 return Ok(Some(FuseTable::from_parts(params, data)));
             }
