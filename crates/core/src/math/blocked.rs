@@ -3,7 +3,10 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 #[cfg(feature = "std")]
-use std::sync::OnceLock;
+use std::{
+    borrow::Cow,
+    sync::{Mutex, OnceLock},
+};
 
 use super::probability::{Approximate, sum_of_powers};
 
@@ -88,6 +91,7 @@ fn mean_over_load(n: f64, blocks: f64, set: impl Fn(f64) -> f64, lanes: u32) -> 
 }
 
 /// All subsets S of the query window with equal E(S), combined.
+#[derive(Clone)]
 struct Term {
     /// E(S) of [`blocked_fpr`]: the effect of one key on the probability that all of S is clear.
     change: f64,
@@ -95,14 +99,24 @@ struct Term {
     weight: f64,
 }
 
-/// Returns the terms of a layout, which are calculated once.
+/// Returns the terms of a layout, which are calculated once. No thread waits for another one: in a child process, a
+/// thread that calculated them during the fork does not exist.
 #[cfg(feature = "std")]
-fn terms(lanes: u32, probes: u32) -> &'static [Term] {
+fn terms(lanes: u32, probes: u32) -> Cow<'static, [Term]> {
     static OF_8_LANES: [OnceLock<Vec<Term>>; 8] = [const { OnceLock::new() }; 8];
     static OF_16_LANES: [OnceLock<Vec<Term>>; 16] = [const { OnceLock::new() }; 16];
+    /// Held by the only thread that sets a cell.
+    static SETTING: Mutex<()> = Mutex::new(());
     let cell =
         if lanes == 8 { &OF_8_LANES[probes as usize] } else { &OF_16_LANES[probes as usize] };
-    cell.get_or_init(|| calculate_terms(lanes, probes))
+    if let Some(terms) = cell.get() {
+        return Cow::Borrowed(terms);
+    }
+    let terms = calculate_terms(lanes, probes);
+    match SETTING.try_lock() {
+        Ok(_setting) => Cow::Borrowed(cell.get_or_init(|| terms)),
+        Err(_) => Cow::Owned(terms),
+    }
 }
 
 /// Returns the terms of a layout, calculated for each call: there is no `OnceLock` without std.

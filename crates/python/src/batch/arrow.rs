@@ -34,7 +34,6 @@ use arrow_array::{
 use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyIterator};
 
@@ -72,11 +71,10 @@ impl Iterator for Arrays {
 
 /// Returns the arrays that an object exports; `None` if it exports none.
 pub(crate) fn arrays(keys: &Bound<'_, PyAny>) -> PyResult<Option<Arrays>> {
-    let py = keys.py();
-    if keys.hasattr(intern!(py, "__arrow_c_array__"))? {
+    if keys.hasattr("__arrow_c_array__")? {
         return exported_array(keys).map(|array| Some(Arrays::One(Some(array))));
     }
-    let Some(export) = keys.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
+    let Some(export) = keys.getattr_opt("__arrow_c_stream__")? else {
         return Ok(None);
     };
     if is_pyarrow(keys)? {
@@ -93,7 +91,7 @@ pub(super) fn is_pyarrow(keys: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// Returns the arrays of a pyarrow table, column or reader. An Arrow stream would have unchecked
 /// arrays, and an exception of the reader would become an error number.
 fn chunks<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
-    for name in [intern!(keys.py(), "iterchunks"), intern!(keys.py(), "to_batches")] {
+    for name in ["iterchunks", "to_batches"] {
         if let Some(chunks) = keys.getattr_opt(name)? {
             return chunks.call0()?.try_iter();
         }
@@ -103,11 +101,10 @@ fn chunks<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
 
 /// Returns the array that an object exports.
 fn exported_array(keys: &Bound<'_, PyAny>) -> PyResult<UncheckedArray> {
-    let py = keys.py();
-    if is_pyarrow(keys)? && keys.hasattr(intern!(py, "validate"))? {
-        keys.call_method0(intern!(py, "validate"))?;
+    if is_pyarrow(keys)? && keys.hasattr("validate")? {
+        keys.call_method0("validate")?;
     }
-    let exported = keys.call_method0(intern!(py, "__arrow_c_array__"))?;
+    let exported = keys.call_method0("__arrow_c_array__")?;
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = exported.extract()?;
     let (array, field) = import_array(&schema, &array)?;
     column(&array, &field)

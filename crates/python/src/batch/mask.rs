@@ -20,7 +20,6 @@ use arrow_buffer::bit_util::{get_bit, set_bit};
 use arrow_buffer::{BooleanBuffer, Buffer};
 use petal::BatchResults;
 use pyo3::exceptions::{PyIndexError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyTuple};
 
@@ -47,8 +46,8 @@ impl<'py> ResultType<'py> {
             Self::Numpy => numpy(py, results.iter()),
             Self::Pandas(keys) => {
                 let options = PyDict::new(py);
-                options.set_item("index", keys.getattr(intern!(py, "index"))?)?;
-                options.set_item("name", keys.getattr(intern!(py, "name"))?)?;
+                options.set_item("index", keys.getattr("index")?)?;
+                options.set_item("name", keys.getattr("name")?)?;
                 options.set_item("copy", false)?;
                 let results = (numpy(py, results.iter())?,);
                 py.import("pandas")?.call_method("Series", results, Some(&options))
@@ -56,7 +55,7 @@ impl<'py> ResultType<'py> {
             Self::Polars(name) => {
                 let mask = Py::new(py, results.into_mask())?;
                 let series = py.import("polars")?.call_method1("Series", (mask,))?;
-                series.call_method1(intern!(py, "alias"), (name,))
+                series.call_method1("alias", (name,))
             }
             Self::Pyarrow => {
                 let mask = Py::new(py, results.into_mask())?;
@@ -77,7 +76,7 @@ fn numpy(
         Ok(())
     })?;
     let array = py.import("numpy")?.call_method1("frombuffer", (bytes, "bool"))?;
-    array.call_method0(intern!(py, "copy"))
+    array.call_method0("copy")
 }
 
 /// The results of a batch lookup, one bit for each key.
@@ -184,7 +183,7 @@ impl Mask {
         }
         let array = numpy(py, self.bits.values().iter())?;
         match dtype {
-            Some(dtype) => array.call_method1(intern!(py, "astype"), (dtype,)),
+            Some(dtype) => array.call_method1("astype", (dtype,)),
             None => Ok(array),
         }
     }

@@ -147,7 +147,9 @@ impl<'py> Batch<'py> {
         on_piece: &mut OnPiece<'_>,
     ) -> PyResult<()> {
         match self {
-            Self::Arrow(arrays) => py.detach(|| for_each_arrow_piece(arrays, hasher, on_piece)),
+            Self::Arrow(mut arrays) => {
+                py.detach(|| for_each_arrow_piece(&mut arrays, hasher, on_piece))
+            }
             Self::Numpy(keys) => keys.for_each_piece(hasher, on_piece),
             Self::Objects(keys, nulls) => for_each_object_piece(&keys, nulls, hasher, on_piece),
         }
@@ -155,7 +157,7 @@ impl<'py> Batch<'py> {
 }
 
 fn for_each_arrow_piece(
-    arrays: Arrays,
+    arrays: &mut Arrays,
     mut hasher: KeyHasher,
     on_piece: &mut OnPiece<'_>,
 ) -> PyResult<()> {

@@ -1,7 +1,6 @@
 //! Keys in NumPy arrays of bytes, text, integers, booleans or times.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PySlice};
 
@@ -39,25 +38,24 @@ impl<'py> NumpyKeys<'py> {
     /// # Errors
     /// `TypeError` or `ValueError` if the elements are not keys.
     pub(super) fn new(array: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
-        let py = array.py();
         if pandas::is_instance(array, "numpy.ma", "MaskedArray")? {
             return Err(PyTypeError::new_err(
                 "keys: found a masked array; use keys.compressed(), the elements without a mask",
             ));
         }
-        let dtype = array.getattr(intern!(py, "dtype"))?;
-        let dimensions: usize = array.getattr(intern!(py, "ndim"))?.extract()?;
+        let dtype = array.getattr("dtype")?;
+        let dimensions: usize = array.getattr("ndim")?.extract()?;
         if dimensions != 1 {
             return Err(PyValueError::new_err(format!(
                 "keys: expected an array of one dimension, found {dimensions}; use keys.ravel()"
             )));
         }
-        let size = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+        let size = dtype.getattr("itemsize")?.extract()?;
         // An array that is empty because of its values has a type by chance: that of `[]` is float64.
         if size == 0 || array.len()? == 0 {
             return Ok(None);
         }
-        let kind: char = dtype.getattr(intern!(py, "kind"))?.extract()?;
+        let kind: char = dtype.getattr("kind")?.extract()?;
         let mut array = array.clone();
         let element = match kind {
             'S' => Element::Bytes,
@@ -91,17 +89,17 @@ impl<'py> NumpyKeys<'py> {
     ) -> PyResult<()> {
         let Self { array, element, size } = self;
         let py = array.py();
-        let dtype = array.getattr(intern!(py, "dtype"))?;
-        let big: bool = dtype.getattr(intern!(py, "str"))?.extract::<String>()?.starts_with('>');
-        let little = dtype.call_method1(intern!(py, "newbyteorder"), ("<",))?;
+        let dtype = array.getattr("dtype")?;
+        let big: bool = dtype.getattr("str")?.extract::<String>()?.starts_with('>');
+        let little = dtype.call_method1("newbyteorder", ("<",))?;
         let (len, mut hashes) = (array.len()?, Vec::new());
         for start in (0..len).step_by(SLICE) {
             let end = len.min(start + SLICE) as isize;
             let mut slice = array.get_item(PySlice::new(py, start as isize, end, 1))?;
             if big {
-                slice = slice.call_method1(intern!(py, "astype"), (&little,))?;
+                slice = slice.call_method1("astype", (&little,))?;
             }
-            let bytes = slice.call_method0(intern!(py, "tobytes"))?.cast_into::<PyBytes>()?;
+            let bytes = slice.call_method0("tobytes")?.cast_into::<PyBytes>()?;
             let bytes = bytes.as_bytes();
             py.detach(|| {
                 for piece in bytes.chunks(PIECE * size) {
@@ -137,8 +135,8 @@ impl<'py> NumpyKeys<'py> {
 /// Returns true if NumPy defines the type as plain bytes: not a record, which has gaps and pointers,
 /// and not a type of another library.
 fn is_plain_void(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let char: char = dtype.getattr(intern!(dtype.py(), "char"))?.extract()?;
-    Ok(char == 'V' && dtype.getattr(intern!(dtype.py(), "names"))?.is_none())
+    let char: char = dtype.getattr("char")?.extract()?;
+    Ok(char == 'V' && dtype.getattr("names")?.is_none())
 }
 
 /// Removes the zeros with which NumPy pads an element, as NumPy does itself.

@@ -7,7 +7,6 @@
 //! are read object by object.
 
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PySlice};
 
@@ -37,7 +36,7 @@ pub(crate) fn is_instance(object: &Bound<'_, PyAny>, module: &str, class: &str) 
 
 /// Returns a module if the program has imported it.
 fn loaded<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    py.import("sys")?.getattr(intern!(py, "modules"))?.cast_into::<PyDict>()?.get_item(name)
+    py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.get_item(name)
 }
 
 /// Returns the keys of a pandas object; `None` for other objects.
@@ -71,11 +70,11 @@ pub(crate) fn column<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Column<'p
 /// Returns the only column of a DataFrame.
 fn only_column<'py>(frame: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = frame.py();
-    let names = frame.getattr(intern!(py, "columns"))?;
+    let names = frame.getattr("columns")?;
     if names.len()? != 1 {
         return Err(several_columns(&names)?);
     }
-    frame.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))
+    frame.getattr("iloc")?.get_item((PySlice::full(py), 0))
 }
 
 /// Returns the error for a frame that has not one column but these.
@@ -91,33 +90,31 @@ pub(super) fn several_columns(names: &Bound<'_, PyAny>) -> PyResult<PyErr> {
 
 fn values<'py>(column: &Bound<'py, PyAny>) -> PyResult<Values<'py>> {
     let py = column.py();
-    let dtype = column.getattr(intern!(py, "dtype"))?;
-    let to_numpy = intern!(py, "to_numpy");
+    let dtype = column.getattr("dtype")?;
     if is_instance(&dtype, "numpy", "dtype")? {
-        let kind: char = dtype.getattr(intern!(py, "kind"))?.extract()?;
+        let kind: char = dtype.getattr("kind")?.extract()?;
         // NumPy's times may be null, which NumPy does not say.
         if !matches!(kind, 'O' | 'M') {
-            return Ok(Values::Numpy(column.call_method0(to_numpy)?));
+            return Ok(Values::Numpy(column.call_method0("to_numpy")?));
         }
     } else if is_stored_by_pyarrow(&dtype)? {
-        let array = column.getattr_opt(intern!(py, "array"))?;
+        let array = column.getattr_opt("array")?;
         let array = array.as_ref().unwrap_or(column);
-        return Ok(Values::Pyarrow(array.call_method0(intern!(py, "__arrow_array__"))?));
+        return Ok(Values::Pyarrow(array.call_method0("__arrow_array__")?));
     }
-    let nulls = py.import("pandas")?.call_method1(intern!(py, "isna"), (column,))?;
-    let nulls = py.import("numpy")?.call_method1(intern!(py, "asarray"), (nulls,))?;
-    let nulls = nulls.call_method0(intern!(py, "tobytes"))?.cast_into::<PyBytes>()?;
+    let nulls = py.import("pandas")?.call_method1("isna", (column,))?;
+    let nulls = py.import("numpy")?.call_method1("asarray", (nulls,))?;
+    let nulls = nulls.call_method0("tobytes")?.cast_into::<PyBytes>()?;
     let object = PyDict::new(py);
     object.set_item("dtype", "object")?;
-    Ok(Values::Objects(column.call_method(to_numpy, (), Some(&object))?, nulls))
+    Ok(Values::Objects(column.call_method("to_numpy", (), Some(&object))?, nulls))
 }
 
 /// Returns true if pyarrow stores the values of this type.
 fn is_stored_by_pyarrow(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = dtype.py();
-    if dtype.hasattr(intern!(py, "pyarrow_dtype"))? {
+    if dtype.hasattr("pyarrow_dtype")? {
         return Ok(true);
     }
-    let Some(storage) = dtype.getattr_opt(intern!(py, "storage"))? else { return Ok(false) };
+    let Some(storage) = dtype.getattr_opt("storage")? else { return Ok(false) };
     Ok(storage.extract::<String>().is_ok_and(|storage| storage.starts_with("pyarrow")))
 }

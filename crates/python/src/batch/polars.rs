@@ -3,7 +3,6 @@
 //! This module never imports polars, as [`pandas`](super::pandas) does not import pandas.
 
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -38,31 +37,31 @@ pub(super) fn column<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Option<Column<'p
     let series = if is_instance(keys, "polars", "Series")? {
         keys.clone()
     } else if is_instance(keys, "polars", "DataFrame")? {
-        let names = keys.getattr(intern!(py, "columns"))?;
+        let names = keys.getattr("columns")?;
         if names.len()? != 1 {
             return Err(several_columns(&names)?);
         }
-        keys.call_method1(intern!(py, "to_series"), (0,))?
+        keys.call_method1("to_series", (0,))?
     } else {
         return Ok(None);
     };
-    let name = series.getattr(intern!(py, "name"))?;
-    let dtype = series.getattr(intern!(py, "dtype"))?;
+    let name = series.getattr("name")?;
+    let dtype = series.getattr("dtype")?;
     let polars = py.import("polars")?;
     let is = |name| match polars.getattr_opt(name)? {
         Some(other) => dtype.eq(other),
         None => Ok(false),
     };
     let values = if is("Object")? || is("Int128")? || is("UInt128")? {
-        let nulls = series.call_method0(intern!(py, "is_null"))?;
-        let nulls = nulls.call_method0(intern!(py, "to_list"))?;
+        let nulls = series.call_method0("is_null")?;
+        let nulls = nulls.call_method0("to_list")?;
         let nulls = py.get_type::<PyBytes>().call1((nulls,))?.cast_into::<PyBytes>()?;
         Values::Objects(series, nulls)
     } else if is("Null")? {
         // polars exports such a column with a buffer, which Arrow's interface does not allow for null
         // arrays.
-        let string = polars.getattr(intern!(py, "String"))?;
-        Values::Arrow(series.call_method1(intern!(py, "cast"), (string,))?)
+        let string = polars.getattr("String")?;
+        Values::Arrow(series.call_method1("cast", (string,))?)
     } else {
         Values::Arrow(keys.clone())
     };

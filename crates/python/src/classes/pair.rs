@@ -5,7 +5,6 @@ use pyo3::PyResult;
 
 use super::Filter;
 use crate::state::FilterState;
-use crate::state::fork::Gate;
 
 /// Calls `read` with the states of two filters, which may be the same.
 pub(super) fn with_both<R>(
@@ -13,19 +12,18 @@ pub(super) fn with_both<R>(
     b: &Filter,
     read: impl FnOnce(&FilterState, &FilterState) -> PyResult<R>,
 ) -> PyResult<R> {
-    let gate = Gate::enter();
     // One read lock: a second one could wait for a writer, which waits for the first.
     if std::ptr::eq(a, b) {
-        let state = a.read_within(&gate)?;
+        let state = a.read_detached()?;
         return read(&state, &state);
     }
     let (left, right);
     if std::ptr::from_ref(a) < std::ptr::from_ref(b) {
-        left = a.read_within(&gate)?;
-        right = b.read_within(&gate)?;
+        left = a.read_detached()?;
+        right = b.read_detached()?;
     } else {
-        right = b.read_within(&gate)?;
-        left = a.read_within(&gate)?;
+        right = b.read_detached()?;
+        left = a.read_detached()?;
     }
     read(&left, &right)
 }
@@ -36,19 +34,18 @@ pub(super) fn change_first(
     theirs: &Filter,
     change: impl FnOnce(&mut FilterState, &FilterState) -> PyResult<()>,
 ) -> PyResult<()> {
-    let gate = Gate::enter();
     if std::ptr::eq(ours, theirs) {
-        let mut state = ours.write_within(&gate)?;
+        let mut state = ours.write_detached()?;
         let copy = state.copy()?;
         return change(&mut state, &copy);
     }
     let (mut left, right);
     if std::ptr::from_ref(ours) < std::ptr::from_ref(theirs) {
-        left = ours.write_within(&gate)?;
-        right = theirs.read_within(&gate)?;
+        left = ours.write_detached()?;
+        right = theirs.read_detached()?;
     } else {
-        right = theirs.read_within(&gate)?;
-        left = ours.write_within(&gate)?;
+        right = theirs.read_detached()?;
+        left = ours.write_detached()?;
     }
     change(&mut left, &right)
 }

@@ -16,7 +16,7 @@ use crate::error::IntoPyErr;
 
 /// The arguments of `count`.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct CountArgs<'py> {
     out: Option<Bound<'py, PyAny>>,
     by_count: bool,

@@ -26,7 +26,7 @@ use crate::state::transforms::adopted;
 
 /// The arguments for the filter that `build` makes.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct FilterArgs {
     r#type: String,
     capacity: Option<u64>,
@@ -112,7 +112,7 @@ pub(super) fn build_job(
 
 /// The arguments of `check`.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct CheckArgs<'py> {
     out: Option<Bound<'py, PyAny>>,
     invert: bool,

@@ -13,7 +13,7 @@ use crate::memory::py_bytes;
 
 /// The arguments for the keys of records.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct KeyArgs {
     column: Vec<ColumnArg>,
     /// The byte between columns.

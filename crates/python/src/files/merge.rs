@@ -22,7 +22,7 @@ use crate::state::{FilterState, Storage};
 
 /// The arguments of `merge`.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct MergeArgs<'py> {
     out: Bound<'py, PyAny>,
     fold: bool,

@@ -30,9 +30,22 @@ use job::Phase;
 use keys::KeyArgs;
 pub(crate) use keys::json_fields;
 
+/// PyO3 for derived arguments, with names that are not static values of Python: a fork could leave those unfinished in
+/// the child ([`fork`](crate::state::fork)).
+mod plain {
+    pub(super) use pyo3::*;
+
+    macro_rules! intern {
+        ($py:expr, $name:expr) => {
+            $name
+        };
+    }
+    pub(super) use intern;
+}
+
 /// The arguments of every job.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 struct JobOptions {
     memory_limit: Option<Memory>,
     jobs: Option<usize>,

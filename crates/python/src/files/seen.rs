@@ -22,7 +22,7 @@ use crate::error::{IntoPyErr, cannot_write};
 
 /// The arguments of `seen`.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct SeenArgs<'py> {
     filter: PathBuf,
     out: Option<Bound<'py, PyAny>>,

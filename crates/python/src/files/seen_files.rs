@@ -21,7 +21,7 @@ use crate::state::open::read_native;
 
 /// What the first job creates. Later jobs may repeat it.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct SeenPlan {
     capacity: Option<u64>,
     fpr: Option<f64>,

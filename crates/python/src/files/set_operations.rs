@@ -15,7 +15,7 @@ use crate::error::IntoPyErr;
 
 /// The arguments for the outputs of a set operation.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
+#[pyo3(crate = "crate::files::plain", from_item_all)]
 pub(super) struct OutputArgs<'py> {
     out: Option<Bound<'py, PyAny>>,
     rest: Option<Bound<'py, PyAny>>,

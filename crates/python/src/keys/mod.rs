@@ -26,7 +26,6 @@ pub(crate) use numpy_times::NumpyTimes;
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
 
@@ -78,7 +77,7 @@ fn with_uncommon_key<R>(
         return use_key(Key::Bool(flag.is_true()));
     }
     // Before buffers: some number types of other libraries are buffers, too.
-    if key.hasattr(intern!(key.py(), "__index__"))? {
+    if key.hasattr("__index__")? {
         match key.extract() {
             Ok(number) => return use_key(Key::Int(number)),
             Err(error) if error.is_instance_of::<PyOverflowError>(key.py()) => {

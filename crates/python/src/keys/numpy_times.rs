@@ -1,7 +1,6 @@
 //! NumPy's `datetime64`: a number of units since 1970, in an array or alone.
 
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::texts;
@@ -22,8 +21,8 @@ impl NumpyTimes {
     /// `TypeError` if the unit is missing, or is less than a nanosecond.
     pub(crate) fn new<'py>(times: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Self)> {
         let py = times.py();
-        let dtype = times.getattr(intern!(py, "dtype"))?;
-        let data = py.import("numpy")?.call_method1(intern!(py, "datetime_data"), (&dtype,))?;
+        let dtype = times.getattr("dtype")?;
+        let data = py.import("numpy")?.call_method1("datetime_data", (&dtype,))?;
         let unit: String = data.get_item(0)?.extract()?;
         let (unit, ticks_per_second) = match unit.as_str() {
             "Y" | "M" | "W" | "D" => ("D", None),
@@ -37,7 +36,7 @@ impl NumpyTimes {
                 )));
             }
         };
-        let times = times.call_method1(intern!(py, "astype"), (format!("datetime64[{unit}]"),))?;
+        let times = times.call_method1("astype", (format!("datetime64[{unit}]"),))?;
         Ok((times, Self { ticks_per_second }))
     }
 
@@ -59,6 +58,6 @@ impl NumpyTimes {
 /// Returns the text of one `datetime64`.
 pub(super) fn encode(key: &Bound<'_, PyAny>) -> PyResult<String> {
     let (time, times) = NumpyTimes::new(key)?;
-    let ticks = time.call_method1(intern!(key.py(), "astype"), ("int64",))?;
-    times.text(ticks.call_method0(intern!(key.py(), "item"))?.extract()?)
+    let ticks = time.call_method1("astype", ("int64",))?;
+    times.text(ticks.call_method0("item")?.extract()?)
 }

@@ -1,7 +1,6 @@
 //! The bytes of keys that are tuples, dates, UUIDs and decimal numbers.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
@@ -22,7 +21,7 @@ pub(super) fn encode(key: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
 /// Returns the kind and the bytes of a UUID, a date, a time or a decimal number; `None` for other objects.
 pub(super) fn encode_one(key: &Bound<'_, PyAny>) -> PyResult<Option<(u8, Vec<u8>)>> {
     Ok(Some(if is_instance(key, "uuid", "UUID")? {
-        (b'u', key.getattr(intern!(key.py(), "bytes"))?.extract()?)
+        (b'u', key.getattr("bytes")?.extract()?)
     } else if is_instance(key, "datetime", "date")? {
         (b'd', encode_date(key)?)
     } else if is_instance(key, "decimal", "Decimal")? {

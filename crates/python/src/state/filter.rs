@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::RwLockExt;
 
 use super::FilterState;
-use super::fork::Gate;
+use super::fork::{User, Users};
 use crate::error::Exception;
 
 /// A filter of any type. A key for which `key in filter` is false was never added; a key for which
@@ -20,11 +20,12 @@ use crate::error::Exception;
 #[pyclass(frozen, subclass, weakref, module = "petal")]
 pub(crate) struct Filter {
     state: RwLock<FilterState>,
+    users: Users,
 }
 
 impl Filter {
     pub(crate) fn new(state: FilterState) -> Self {
-        Self { state: RwLock::new(state) }
+        Self { state: RwLock::new(state), users: Users::new() }
     }
 
     /// Takes the state out of the lock.
@@ -37,10 +38,10 @@ impl Filter {
     pub(crate) fn read(&self, py: Python<'_>) -> PyResult<RwLockReadGuard<'_, FilterState>> {
         match self.state.try_read() {
             Err(TryLockError::WouldBlock) => {
-                // The gate is held until this thread has the interpreter's lock again.
-                let gate = Gate::enter_attached(py);
+                // A user until this thread has the interpreter's lock again.
+                let user = self.users.enter()?;
                 let locked = self.state.read_py_attached(py);
-                drop(gate);
+                drop(user);
                 locked.map_err(|_| poisoned())
             }
             locked => locked.map_err(|_| poisoned()),
@@ -52,9 +53,9 @@ impl Filter {
     pub(crate) fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, FilterState>> {
         match self.state.try_write() {
             Err(TryLockError::WouldBlock) => {
-                let gate = Gate::enter_attached(py);
+                let user = self.users.enter()?;
                 let locked = self.state.write_py_attached(py);
-                drop(gate);
+                drop(user);
                 locked.map_err(|_| poisoned())
             }
             locked => locked.map_err(|_| poisoned()),
@@ -62,36 +63,26 @@ impl Filter {
     }
 
     /// Locks the filter for reading, in a thread that does not hold the interpreter's lock.
-    pub(crate) fn read_detached(&self) -> PyResult<Locked<RwLockReadGuard<'_, FilterState>>> {
-        let gate = Gate::enter();
-        Ok(Locked { state: self.read_within(&gate)?, _gate: gate })
+    pub(crate) fn read_detached(&self) -> PyResult<Locked<'_, RwLockReadGuard<'_, FilterState>>> {
+        let user = self.users.enter()?;
+        Ok(Locked { state: self.state.read().map_err(|_| poisoned())?, _user: user })
     }
 
     /// Locks the filter for writing, in a thread that does not hold the interpreter's lock.
-    pub(crate) fn write_detached(&self) -> PyResult<Locked<RwLockWriteGuard<'_, FilterState>>> {
-        let gate = Gate::enter();
-        Ok(Locked { state: self.write_within(&gate)?, _gate: gate })
-    }
-
-    /// [`read_detached`](Self::read_detached) for a thread that has entered the gate.
-    pub(crate) fn read_within(&self, _: &Gate) -> PyResult<RwLockReadGuard<'_, FilterState>> {
-        self.state.read().map_err(|_| poisoned())
-    }
-
-    /// [`write_detached`](Self::write_detached) for a thread that has entered the gate.
-    pub(crate) fn write_within(&self, _: &Gate) -> PyResult<RwLockWriteGuard<'_, FilterState>> {
-        self.state.write().map_err(|_| poisoned())
+    pub(crate) fn write_detached(&self) -> PyResult<Locked<'_, RwLockWriteGuard<'_, FilterState>>> {
+        let user = self.users.enter()?;
+        Ok(Locked { state: self.state.write().map_err(|_| poisoned())?, _user: user })
     }
 }
 
 /// A locked filter, in a thread that does not hold the interpreter's lock.
-pub(crate) struct Locked<G> {
+pub(crate) struct Locked<'a, G> {
     // Dropped first.
     state: G,
-    _gate: Gate,
+    _user: User<'a>,
 }
 
-impl<G: Deref> Deref for Locked<G> {
+impl<G: Deref> Deref for Locked<'_, G> {
     type Target = G::Target;
 
     fn deref(&self) -> &G::Target {
@@ -99,7 +90,7 @@ impl<G: Deref> Deref for Locked<G> {
     }
 }
 
-impl<G: DerefMut> DerefMut for Locked<G> {
+impl<G: DerefMut> DerefMut for Locked<'_, G> {
     fn deref_mut(&mut self) -> &mut G::Target {
         &mut self.state
     }

@@ -1,69 +1,84 @@
 //! A fork while other threads use filters.
 //!
-//! A child process has a copy of every lock but only the thread that forked. A lock that another thread held
-//! would never be released there, and the bits under it could be half written. So a thread that holds a
-//! filter's lock without the interpreter's lock holds the [`Gate`], too, and a fork by Python waits until the gate
-//! is free: the child finds every filter unlocked and complete. A thread that holds the interpreter's lock needs no
-//! gate, because the thread that forks holds it.
+//! A child process has a copy of every lock but only the thread that forked: a lock that another thread held is
+//! never released there, and the bits under it may be half written. The fork cannot wait for that thread, which may
+//! itself wait for a lock that another of Python's handlers of forks has taken. So the child refuses the filter.
 //!
-//! Cost: one atomic operation for a batch of keys. A fork waits for calls such as `save` and `union`.
+//! No call on a filter waits in a child for a thread that does not exist there:
+//!
+//! - A thread that holds or waits for a filter's lock without the interpreter's lock is among the filter's [`Users`].
+//!   One that was lost in a fork stays among them forever, so every call that would wait is an error.
+//! - A thread that holds a filter's lock and the interpreter's is not counted: it runs no Python code, and the thread
+//!   that forks holds the interpreter's lock.
+//! - No static value is waited for. PyO3 releases the interpreter's lock before it makes one (`PyOnceLock`, and so
+//!   its macro `intern`), and a fork in between leaves the value unfinished in the child: all that calls on filters
+//!   need are made when the module is imported. The core library calculates its tables without waiting.
+//! - No Python object is dropped without the interpreter's lock, because that takes a lock of PyO3.
+//!
+//! Cost: two atomic operations and the number of the process for a batch of keys.
 
-use std::cell::RefCell;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt as _;
-use pyo3::types::PyDict;
 
-static GATE: RwLock<()> = RwLock::new(());
+use crate::error::Exception;
 
-/// While it lives, this process does not fork. A thread must not enter twice: a fork that waits in between
-/// would block it.
-pub(crate) struct Gate {
-    _open: RwLockReadGuard<'static, ()>,
-}
+/// The number of threads that hold or wait for a filter's lock without the interpreter's lock, and the process
+/// that they are in: its number, then the number of threads, 32 bits each.
+pub(super) struct Users(AtomicU64);
 
-impl Gate {
-    /// Enters the gate, in a thread that does not hold the interpreter's lock.
-    pub(crate) fn enter() -> Self {
-        Self { _open: GATE.read().unwrap_or_else(PoisonError::into_inner) }
+impl Users {
+    /// No users, in this process.
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(this_process()))
     }
 
-    /// Enters the gate, in a thread that holds the interpreter's lock and will release it to wait.
-    pub(super) fn enter_attached(py: Python<'_>) -> Self {
-        Self { _open: GATE.read_py_attached(py).unwrap_or_else(PoisonError::into_inner) }
-    }
-}
-
-thread_local! {
-    /// The closed gate, in a thread that forks.
-    static CLOSED: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
-}
-
-/// Closes the gate before a fork.
-#[pyfunction]
-fn close_gate(py: Python<'_>) {
-    // Once, also if the module was loaded under two names.
-    if CLOSED.with_borrow(Option::is_none) {
-        let closed = GATE.write_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        CLOSED.set(Some(closed));
+    /// Adds this thread, before it waits for the lock.
+    ///
+    /// # Errors
+    /// `PetalError` if another thread was a user when this process was forked.
+    pub(super) fn enter(&self) -> PyResult<User<'_>> {
+        let process = this_process();
+        let added = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |users| {
+            let (of_process, number) = (users & !COUNT, users & COUNT);
+            (of_process == process || number == 0).then_some(process | (number + 1))
+        });
+        added.map(|_| User(self)).map_err(|_| {
+            Exception::Petal.new_err(
+                "another thread used the filter when this process was forked; make or load the \
+                 filter in this process",
+            )
+        })
     }
 }
 
-/// Opens the gate after a fork, in the parent and in the child.
-#[pyfunction]
-fn open_gate() {
-    CLOSED.set(None);
+/// The bits of the number of threads.
+const COUNT: u64 = u32::MAX as u64;
+
+fn this_process() -> u64 {
+    u64::from(process::id()) << 32
 }
 
-/// Makes Python's forks wait for the gate.
+/// A thread among the [`Users`]. Drop it after the lock is released, or after the thread has the interpreter's
+/// lock.
+pub(super) struct User<'a>(&'a Users);
+
+impl Drop for User<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Makes the static values of PyO3 that this package uses.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    let open = wrap_pyfunction!(open_gate, module)?;
-    let hooks = PyDict::new(py);
-    hooks.set_item("before", wrap_pyfunction!(close_gate, module)?)?;
-    hooks.set_item("after_in_parent", &open)?;
-    hooks.set_item("after_in_child", &open)?;
-    py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
+    // Its name of `__module__`.
+    py.get_type::<PyException>().module()?;
+    // Its class of paths.
+    std::path::Path::new("").into_pyobject(py)?;
+    // Its note that Python runs, which threads read when they take the interpreter's lock.
+    py.detach(|| Python::attach(|_| ()));
     Ok(())
 }

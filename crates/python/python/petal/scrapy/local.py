@@ -205,8 +205,11 @@ class LocalFilter:
         if not first:
             message = "Duplicate filter grew to %d layers and %d bytes at %d requests"
             self._reporter.log(logging.INFO, message, self._layers, self._size, self._inserted)
-        grows = isinstance(self._filter, petal.ScalableBloomFilter)
-        if grows and not self._filter.keeps_fpr and self._exact is None:
+        if (
+            isinstance(self._filter, petal.ScalableBloomFilter)
+            and not self._filter.keeps_fpr
+            and self._exact is None
+        ):
             message = (
                 "Duplicate filter cannot keep its false-positive rate of %g: 64-bit hashes do not"
                 f" reach it for %d requests. It grows on at a higher rate: raise {PREFIX}FPR, or set"
