@@ -172,9 +172,13 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
 
 /// Completes a file that replaces another one. Warns if others may no longer use it.
 pub(crate) fn finish_file(file: AtomicFile, path: &Path) -> PyResult<()> {
-    let Finished::Lost(error) = file.finish().map_err(|error| cannot_write(path, &error))? else {
-        return Ok(());
-    };
+    warn_if_lost(file.finish().map_err(|error| cannot_write(path, &error))?, path)
+}
+
+/// Warns if others may no longer use a file that replaced another one. The caller holds no lock of a filter: a
+/// warning can run code of the user.
+pub(crate) fn warn_if_lost(finished: Finished, path: &Path) -> PyResult<()> {
+    let Finished::Lost(error) = finished else { return Ok(()) };
     let text = format!(
         "{}: its owner, group or attributes could not be kept: {}; set them again",
         path.display(),

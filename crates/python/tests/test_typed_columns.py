@@ -172,8 +172,9 @@ def test_unknown_extension_types_are_refused_by_name():
                 with pytest.raises(TypeError, match=f"the extension type {name}.* holds no keys; cast it"):
                     use(column)
     coded = pa.DictionaryArray.from_arrays(pa.array([0]), unknown)
-    with pytest.raises(TypeError, match="example.celsius"):
-        filter.update(coded)
+    for keys in coded, OnlyStream(pa.chunked_array([coded])), OnlyStream(pa.table({"key": coded})):
+        with pytest.raises(TypeError, match="example.celsius"):
+            filter.update(keys)
     assert filter.inserted == 0
 
 

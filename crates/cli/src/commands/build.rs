@@ -169,10 +169,20 @@ pub(super) fn warn_if_overfull(filter: &dyn Membership, progress: &ProgressRepor
         }
         return;
     }
+    if filter.filter_type() == FilterType::Scalable {
+        if filter.is_overfull() {
+            progress.print(&format!(
+                "warning: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
+                 false-positive rate is {}; choose a higher rate with -p, or --type wide",
+                text::rate(filter.target_fpr()),
+                text::rate(filter.estimated_fpr()),
+            ));
+        }
+        return;
+    }
     let planned = filter.capacity();
     let held = filter.inserted();
-    // The margin is for the estimate after a merge. Growing filters exceed their capacity without
-    // being overfull.
+    // The margin is for the estimate after a merge.
     if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.is_overfull() {
         let keys = filter.estimated_len();
         let held = if filter.estimated_fpr() < SATURATED {

@@ -135,9 +135,7 @@ impl ColumnType {
                     let longest = (usize::from(precision) * 3402 / 1024 + 2).div_ceil(8);
                     let fits = |length: &usize| fitted(&bytes, *length).is_some();
                     let shortest = (1..=longest).find(fits)?;
-                    (shortest..=longest)
-                        .filter_map(|length| fitted(&bytes, length))
-                        .for_each(push);
+                    (shortest..=longest).filter_map(|length| fitted(&bytes, length)).for_each(push);
                 }
             },
             (text, stored) => {
@@ -375,6 +373,19 @@ mod tests {
         let forms: [&[u8]; 3] = [&[200], &[0xff, 200], &[0xff, 0xff, 200]];
         assert_eq!(hashes(short, Stored::Bytes, "-56"), hashes_of(&forms));
         assert_eq!(hashes(short, Stored::Bytes, "200"), hashes_of(&[&[0, 200], &[0, 0, 200]]));
+        assert_eq!(hashes(short, Stored::Bytes, "99999999"), None);
+    }
+
+    #[test]
+    fn decimals_of_every_precision_have_hashes() {
+        for precision in 1..=76 {
+            let text = Text::Decimal { scale: 0, precision };
+            let largest = "9".repeat(precision.into());
+            for key in [&largest, &format!("-{largest}")] {
+                let found = hashes(text, Stored::Bytes, key);
+                assert!(found.is_some_and(|hashes| !hashes.is_empty()), "{key}");
+            }
+        }
     }
 
     #[test]

@@ -150,7 +150,14 @@ fn import_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<ArrayStreamReader> {
     let stream = stream.pointer_checked(Some(c"arrow_array_stream"))?;
     let stream = stream.cast::<FFI_ArrowArrayStream>();
     // SAFETY: as above; the reader releases the stream when it is dropped.
-    let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+    let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+    if let Some(get_schema) = stream.get_schema.filter(|_| stream.release.is_some()) {
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the stream is not released, and the schema is released when it is dropped.
+        if unsafe { get_schema(&raw mut stream, &raw mut schema) } == 0 {
+            check_dictionaries(&schema)?;
+        }
+    }
     let stream = ArrayStreamReader::try_new(stream).map_err(|error| arrow_error(&error))?;
     check_type(stream.field())?;
     Ok(stream)

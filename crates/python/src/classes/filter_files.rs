@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use petal_lines::atomic_file::AtomicFile;
+use petal_lines::atomic_file::{AtomicFile, Finished};
 use pyo3::prelude::*;
 
 use super::object;
-use crate::error::{Exception, cannot_write, finish_file, refuse_compressed};
+use crate::error::{Exception, cannot_write, refuse_compressed};
 use crate::state::open::PathArg;
 
 /// Opens a filter file without reading it: the file is mapped into memory.
@@ -65,7 +65,7 @@ pub(super) fn save(
     path: &Path,
     private: bool,
     write: impl FnOnce(&mut dyn Write) -> PyResult<()>,
-) -> PyResult<()> {
+) -> PyResult<Finished> {
     let failed = |error: io::Error| cannot_write(path, &error);
     refuse_compressed(path)?;
     if let Ok(data) = fs::metadata(path) {
@@ -85,7 +85,7 @@ pub(super) fn save(
     let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    finish_file(file, path)
+    file.finish().map_err(failed)
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

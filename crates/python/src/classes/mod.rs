@@ -24,7 +24,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::batch;
-use crate::error::Exception;
+use crate::error::{Exception, warn_if_lost};
 use crate::keys::with_key;
 use crate::memory::{MemoryWriter, py_bytes, reserve_exact};
 pub(crate) use crate::state::Filter;
@@ -281,10 +281,11 @@ impl Filter {
     /// If this fails the old file is unchanged. Changes by other threads wait until it is done.
     /// Raises InputError.
     fn save(&self, py: Python<'_>, path: PathArg) -> PyResult<()> {
-        py.detach(|| {
+        let finished = py.detach(|| {
             let state = self.read_detached()?;
             filter_files::save(&path.0, state.has_secret(), |out| state.write_to(out))
-        })
+        })?;
+        warn_if_lost(finished, &path.0)
     }
 
     /// Returns the bytes of the filter's file.

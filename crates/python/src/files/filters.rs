@@ -215,9 +215,9 @@ pub(super) fn warn_if_overfull(
 ) {
     let (planned, inserted) = (filter.capacity(), filter.inserted());
     let shown = path.display();
-    // Growing filters exceed their capacity without being overfull. The margin is for the estimate
-    // after a merge.
-    let exceeds = planned > 0 && inserted as f64 > planned as f64 * 1.01;
+    // The margin is for the estimate after a merge. Growing filters exceed their capacity as planned.
+    let grows = filter.filter_type() == FilterType::Scalable;
+    let exceeds = !grows && planned > 0 && inserted as f64 > planned as f64 * 1.01;
     if has_log && exceeds {
         reporter.warn(format!(
             "{shown}: the filter was planned for {} and has about {}: results stay exact, but \
@@ -229,6 +229,13 @@ pub(super) fn warn_if_overfull(
         reporter.warn(format!(
             "{shown}: a part of the window has more lines than planned for; the estimated \
              false-positive rate is {}; make a larger filter with a higher capacity=",
+            format_rate(filter.estimated_fpr()),
+        ));
+    } else if !has_log && filter.is_overfull() && grows {
+        reporter.warn(format!(
+            "{shown}: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
+             false-positive rate is {}; choose a higher fpr=, or type=\"wide\"",
+            format_rate(filter.target_fpr()),
             format_rate(filter.estimated_fpr()),
         ));
     } else if !has_log && filter.is_overfull() && exceeds {
