@@ -151,7 +151,7 @@ fn import_stream(stream: &Bound<'_, PyCapsule>) -> PyResult<ArrayStreamReader> {
     let stream = stream.cast::<FFI_ArrowArrayStream>();
     // SAFETY: as above; the reader releases the stream when it is dropped.
     let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-    if let Some(get_schema) = stream.get_schema.filter(|_| stream.release.is_some()) {
+    if let Some(get_schema) = stream.get_schema().filter(|_| stream.release().is_some()) {
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the stream is not released, and the schema is released when it is dropped.
         if unsafe { get_schema(&raw mut stream, &raw mut schema) } == 0 {
