@@ -7,8 +7,7 @@ use std::ptr::null_mut;
 use super::data_types::{
     RdbReader, RdbWriter, add_to_digest, catch_panic, log_rejected, memory_limit,
 };
-use crate::error::FilterError;
-use crate::persistence::{self, MEMORY_OVERHEAD};
+use crate::persistence;
 use crate::redisbloom::{Sketch, SketchType};
 use crate::server::abi::{self, Context, Digest, Io, Text, TypeMethods};
 use crate::server::api;
@@ -66,15 +65,7 @@ unsafe fn sketch<'a>(value: *const c_void) -> &'a Sketch {
 
 unsafe extern "C" fn load<const AT: usize>(io: *mut Io, version: c_int) -> *mut c_void {
     catch_panic(null_mut(), || {
-        let limit = memory_limit();
-        let loaded = Sketch::load(TYPES[AT].0, version, &mut RdbReader(io));
-        let loaded = loaded.and_then(|sketch| match sketch.memory_usage() {
-            bytes if bytes > limit.saturating_add(MEMORY_OVERHEAD) => {
-                Err(FilterError::OverLimit { bytes, limit })
-            }
-            _ => Ok(sketch),
-        });
-        match loaded {
+        match Sketch::load(TYPES[AT].0, version, memory_limit(), &mut RdbReader(io)) {
             Ok(sketch) => Box::into_raw(Box::new(sketch)).cast(),
             Err(error) => log_rejected(io, &error),
         }

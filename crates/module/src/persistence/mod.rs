@@ -10,7 +10,7 @@ mod rdb;
 
 pub(crate) use aof::rewrite;
 pub(crate) use dump::payload;
-pub(crate) use rdb::{DigestWriter, MEMORY_OVERHEAD, load, save};
+pub(crate) use rdb::{DigestWriter, load, save};
 
 /// Maximum length of a chunk: of an RDB field, or of a command that loads a part of a filter.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;

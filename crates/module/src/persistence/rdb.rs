@@ -7,7 +7,7 @@ use crate::redisbloom;
 use crate::server::{FieldReader, FieldWriter};
 
 /// Memory that a filter may use beyond its limit, for headers.
-pub(crate) const MEMORY_OVERHEAD: u64 = 4096;
+const MEMORY_OVERHEAD: u64 = 4096;
 
 // The first field of a value in petal's layout.
 const CONTAINER: u64 = 0;

@@ -28,74 +28,24 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// Reads the fields of a value.
+    /// Reads the fields of a value that takes at most `limit` bytes in memory.
     ///
     /// # Errors
-    /// If the version is unknown, or fields are missing.
+    /// If the version is unknown, fields are missing, the value is larger, or memory is exhausted.
     pub(crate) fn load(
         sketch_type: SketchType,
         version: i32,
+        limit: u64,
         input: &mut impl FieldReader,
     ) -> Result<Self, FilterError> {
         if version != 0 {
             return FilterError::malformed("unsupported encoding version of a sketch");
         }
-        let mut sketch = Self::default();
-        match sketch.read(sketch_type, input) {
-            Some(()) => Ok(sketch),
-            None => FilterError::malformed("the value is truncated"),
-        }
-    }
-
-    /// Returns `None` if a field is missing or memory is exhausted.
-    fn read(&mut self, sketch_type: SketchType, input: &mut impl FieldReader) -> Option<()> {
-        match sketch_type {
-            SketchType::CountMin => {
-                // Width, depth, count; counters.
-                (0..3).try_for_each(|_| self.unsigned(input).map(drop))?;
-                self.bytes(input)
-            }
-            SketchType::TopK => {
-                // Number of items, width, depth, decay; counters, items without names.
-                let items = self.unsigned(input)?;
-                (0..2).try_for_each(|_| self.unsigned(input).map(drop))?;
-                self.double(input)?;
-                (0..2).try_for_each(|_| self.bytes(input))?;
-                (0..items).try_for_each(|_| self.bytes(input))
-            }
-            SketchType::TDigest => {
-                // Compression, minimum, maximum, capacity; merged and other nodes; compressions,
-                // weights of both; means, weights.
-                (0..3).try_for_each(|_| self.double(input))?;
-                self.unsigned(input)?;
-                let nodes = self.unsigned(input)?.checked_add(self.unsigned(input)?)?;
-                self.unsigned(input)?;
-                (0..2).try_for_each(|_| self.double(input))?;
-                (0..nodes.checked_mul(2)?).try_for_each(|_| self.double(input))
-            }
-        }
-    }
-
-    fn unsigned(&mut self, input: &mut impl FieldReader) -> Option<u64> {
-        let number = input.unsigned()?;
-        self.push(Field::Unsigned(number))?;
-        Some(number)
-    }
-
-    fn double(&mut self, input: &mut impl FieldReader) -> Option<()> {
-        let number = input.double()?;
-        self.push(Field::Double(number))
-    }
-
-    fn bytes(&mut self, input: &mut impl FieldReader) -> Option<()> {
-        let bytes = input.bytes()?;
-        self.push(Field::Bytes(bytes))
-    }
-
-    fn push(&mut self, field: Field) -> Option<()> {
-        self.fields.try_reserve(1).ok()?;
-        self.fields.push(field);
-        Some(())
+        let mut loading = Loading { input, fields: Vec::new(), bytes: 0, limit };
+        loading.read(sketch_type)?;
+        let mut fields = loading.fields;
+        fields.shrink_to_fit();
+        Ok(Self { fields })
     }
 
     /// Writes the fields.
@@ -134,6 +84,78 @@ impl Sketch {
     }
 }
 
+/// A value whose fields are read one after another. Their number comes from outside, so each is counted
+/// before it is kept.
+struct Loading<'a, I> {
+    input: &'a mut I,
+    fields: Vec<Field>,
+    bytes: u64,
+    limit: u64,
+}
+
+impl<I: FieldReader> Loading<'_, I> {
+    fn read(&mut self, sketch_type: SketchType) -> Result<(), FilterError> {
+        match sketch_type {
+            SketchType::CountMin => {
+                // Width, depth, count; counters.
+                (0..3).try_for_each(|_| self.unsigned().map(drop))?;
+                self.bytes()
+            }
+            SketchType::TopK => {
+                // Number of items, width, depth, decay; counters, items without names.
+                let items = self.unsigned()?;
+                (0..2).try_for_each(|_| self.unsigned().map(drop))?;
+                self.double()?;
+                (0..2).try_for_each(|_| self.bytes())?;
+                (0..items).try_for_each(|_| self.bytes())
+            }
+            SketchType::TDigest => {
+                // Compression, minimum, maximum, capacity; merged and other nodes; compressions,
+                // weights of both; means, weights.
+                (0..3).try_for_each(|_| self.double())?;
+                self.unsigned()?;
+                let nodes = [self.unsigned()?, self.unsigned()?];
+                self.unsigned()?;
+                (0..2).try_for_each(|_| self.double())?;
+                let [merged, others] = nodes;
+                let nodes = merged.checked_add(others).and_then(|nodes| nodes.checked_mul(2));
+                (0..nodes.ok_or_else(truncated)?).try_for_each(|_| self.double())
+            }
+        }
+    }
+
+    fn unsigned(&mut self) -> Result<u64, FilterError> {
+        let number = self.input.unsigned().ok_or_else(truncated)?;
+        self.push(Field::Unsigned(number), 0)?;
+        Ok(number)
+    }
+
+    fn double(&mut self) -> Result<(), FilterError> {
+        let number = self.input.double().ok_or_else(truncated)?;
+        self.push(Field::Double(number), 0)
+    }
+
+    fn bytes(&mut self) -> Result<(), FilterError> {
+        let bytes = self.input.bytes().ok_or_else(truncated)?;
+        let length = bytes.len();
+        self.push(Field::Bytes(bytes), length)
+    }
+
+    fn push(&mut self, field: Field, bytes: usize) -> Result<(), FilterError> {
+        self.bytes += (size_of::<Field>() + bytes) as u64;
+        if self.bytes > self.limit {
+            return Err(FilterError::OverLimit { bytes: self.bytes, limit: self.limit });
+        }
+        self.fields.try_reserve(1).map_err(|_| FilterError::OutOfMemory)?;
+        self.fields.push(field);
+        Ok(())
+    }
+}
+
+fn truncated() -> FilterError {
+    FilterError::Malformed("the value is truncated".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::fuzz_checks::{Field, Fields};
@@ -150,6 +172,10 @@ mod tests {
         Fields(types.chars().map(field).collect())
     }
 
+    fn load(sketch_type: SketchType, input: &mut Fields) -> Result<Sketch, FilterError> {
+        Sketch::load(sketch_type, 0, u64::MAX, input)
+    }
+
     #[test]
     fn fields_are_saved_as_they_were_loaded() {
         for (sketch_type, types, counts) in [
@@ -159,18 +185,22 @@ mod tests {
             (SketchType::TDigest, "DDDUUUUDDDDDDDD", &[610, 2, 1, 1]),
             (SketchType::TDigest, "DDDUUUUDD", &[610, 0, 0, 0]),
         ] {
-            let sketch = Sketch::load(sketch_type, 0, &mut fields(types, counts)).unwrap();
+            let sketch = load(sketch_type, &mut fields(types, counts)).unwrap();
             assert_eq!(sketch.copy().as_ref(), Some(&sketch));
             let mut saved = Fields::default();
             sketch.save(&mut saved);
             assert!(saved.0 == fields(types, counts).0, "{types}");
             for cut in 0..types.len() {
-                let loaded = Sketch::load(sketch_type, 0, &mut fields(&types[..cut], counts));
+                let loaded = load(sketch_type, &mut fields(&types[..cut], counts));
                 assert!(loaded.is_err(), "{types} {cut}");
             }
-            assert!(Sketch::load(sketch_type, 1, &mut fields(types, counts)).is_err());
+            assert!(Sketch::load(sketch_type, 1, u64::MAX, &mut fields(types, counts)).is_err());
         }
         let huge = &[1, u64::MAX, 1, 1];
-        assert!(Sketch::load(SketchType::TDigest, 0, &mut fields("DDDUUUUDDD", huge)).is_err());
+        assert!(load(SketchType::TDigest, &mut fields("DDDUUUUDDD", huge)).is_err());
+        let items = &[100, 8, 4];
+        let types = format!("UUUDBB{}", "B".repeat(100));
+        let over = Sketch::load(SketchType::TopK, 0, 1000, &mut fields(&types, items));
+        assert!(matches!(over, Err(FilterError::OverLimit { .. })), "{over:?}");
     }
 }
