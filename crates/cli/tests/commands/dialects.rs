@@ -223,6 +223,20 @@ fn torn_record_is_ended_before_others_are_appended() {
 }
 
 #[test]
+fn torn_record_is_ended_if_any_input_has_quotes() {
+    let dir = TestDir::new();
+    dir.write("in.tsv", "id\tu\n2\tx\n");
+    dir.write("in.csv", "id,u\n3,y\n");
+    for inputs in ["in.tsv in.csv", "in.csv in.tsv"] {
+        let _ = fs::remove_file(dir.files.file("f"));
+        dir.write("new.csv", "id,u\n2,\"x");
+        dir.sh(&format!("\"$petal\" seen -qn 99 f {inputs} --column id >> new.csv")).ok();
+        let text = String::from_utf8(dir.read("new.csv")).unwrap();
+        assert!(text.starts_with("id,u\n2,\"x\"\n"), "{inputs}: {text}");
+    }
+}
+
+#[test]
 fn cr_without_lf_is_reported() {
     let dir = TestDir::new();
     for (name, text) in [
