@@ -183,8 +183,8 @@ fn separator_follows_from_the_first_records() {
         let run = dir.run("dedup -c --column 1 t.csv");
         let found = separator.replace("','", "");
         let warning = format!(
-            "petal: warning: no record of t.csv is separated by ',', so that each is one column, but \
-             all have {found}; check --separator\n"
+            "petal: warning: some records of t.csv have no ',', but all have {found}; check \
+             --separator\n"
         );
         assert_eq!(run.err, if found.is_empty() { String::new() } else { warning }, "{text}");
         assert_eq!(dir.run("dedup -qc --column 1 t.csv --separator ;").code, Some(0));
@@ -194,6 +194,19 @@ fn separator_follows_from_the_first_records() {
     assert_eq!(dir.run("dedup -c --column id one.csv").err, "");
     let error = dir.run_with("dedup --column 2 --separator ; -", b"a,b\n").failure();
     assert!(error.ends_with("or change the separator (';')"), "{error}");
+}
+
+/// Decimal commas are in some records, the separator is in all.
+#[test]
+fn separator_that_some_records_lack_is_reported() {
+    let dir = TestDir::new();
+    dir.write("eu.csv", "id;price\n1;2,5\n2;2,5\n1;2,7\n");
+    let warning = "petal: warning: some records of eu.csv have no ',', but all have ';'; check \
+                   --separator\n";
+    assert_eq!(dir.run("dedup -c --column 1 eu.csv").err, warning);
+    assert_eq!(dir.run("dedup -c --column 1 --separator ; eu.csv").err, "");
+    dir.write("all.csv", "1,a;b\n2,b;c\n3,;\n");
+    assert_eq!(dir.run("dedup -c --column 1 all.csv").err, "");
 }
 
 /// What a killed run has written of a record is closed, and the record is printed again.
