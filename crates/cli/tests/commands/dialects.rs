@@ -196,6 +196,33 @@ fn separator_follows_from_the_first_records() {
     assert!(error.ends_with("or change the separator (';')"), "{error}");
 }
 
+#[test]
+fn separator_that_the_first_records_do_not_show_is_an_error() {
+    let dir = TestDir::new();
+    let films = "1,Heat,Action|Crime\n2,Up,Comedy|Family\n1,Heat,Action|Drama\n";
+    let prices = "1,5;2,5\n1,7;3,5\n";
+    for (text, input, separators) in
+        [(films, "-", "'|' and by ','"), (prices, "p", "';' and by ','")]
+    {
+        dir.write("p", text);
+        let error = dir.run_with(&format!("dedup --column 1 {input}"), text.as_bytes()).failure();
+        let problem = format!("its first records are divided evenly by {separators}");
+        let expected = format!("petal: {input}: {problem}; specify --separator");
+        assert_eq!(error.trim_end(), expected);
+    }
+    let run = dir.run_with("dedup -c --column 1 --separator , -", films.as_bytes());
+    assert_eq!(run.err, "");
+    assert_eq!(run.text(), "2\n");
+    // A followed file says so too, and does not wait for more records.
+    let error = dir.run("seen --follow -n 99 f p --column 1").failure();
+    assert!(error.contains("p: its first records are divided evenly"), "{error}");
+    // Quotes that would be inside fields rule a separator out.
+    let agents = "10.0.0.1,\"Mozilla/5.0 (X11; Linux x86_64)\",200\n".repeat(3);
+    let run = dir.run_with("dedup --column 2 -", agents.as_bytes());
+    assert_eq!(run.err, "");
+    assert_eq!(run.text().lines().count(), 1);
+}
+
 /// Decimal commas are in some records, the separator is in all.
 #[test]
 fn separator_that_some_records_lack_is_reported() {
