@@ -29,6 +29,7 @@ fn dir() -> TestDir {
     dir.write("many", (0..2000).map(|n| format!("{n}\n")).collect::<String>());
     dir.write("pages.parquet", b"PAR1\x15\x04\x15\0PAR1");
     dir.write("a.csv", "id,url,lang\n1,x,en\n");
+    dir.write("prices", "1,5;2,5\n1,7;3,5\n");
     dir.write("short.csv", "url,x\na,b\nc\n");
     dir.write("open.csv", "url\na\n\"b\nc\n");
     dir.write("long.csv", [b"url\n\"", &vec![b'x'; (2 << 20) + 1][..]].concat());

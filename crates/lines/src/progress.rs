@@ -78,8 +78,8 @@ pub enum Note<'a> {
         /// The byte between its fields.
         separator: u8,
     },
-    /// No record of a CSV input has the separator, so each is one field. All have another byte that
-    /// separates fields elsewhere.
+    /// Some records of a CSV input do not have the separator. All have another byte that separates
+    /// fields elsewhere.
     Undivided {
         /// The input.
         input: &'a str,

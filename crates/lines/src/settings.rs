@@ -240,10 +240,13 @@ impl Settings<'_> {
     /// appended to.
     pub(crate) fn missing_end(&self, inputs: &[Input]) -> Result<Vec<u8>> {
         let Some(before) = &self.appended_to else { return Ok(Vec::new()) };
-        let dialect = inputs.first().and_then(|input| {
+        let dialect_of = |input: &Input| {
             let of_keys = input.table().filter(|table| table.key_columns() > 1);
             input.csv_dialect().or(of_keys.map(|_| self.keys.fields.dialect()))
-        });
+        };
+        // The file may have records of any input, so it has quotes if one does.
+        let dialects = inputs.iter().rev().filter_map(dialect_of);
+        let dialect = dialects.max_by_key(|dialect| !dialect.is_lines());
         let end = before.missing_end(dialect, self.delimiter).map_err(Error::write)?;
         if end.len() > 1 {
             self.progress.note(Note::ClosedQuote);

@@ -241,7 +241,7 @@ def test_fields_that_may_be_meant_otherwise_are_warned_about(tmp_path: Path) -> 
     long.write_bytes(b'1,"' + b"\n" * 100 + b'"\n')
     for path, text in [
         (quoted, "begin and end with a quote"),
-        (other, "no record has a ',', so each is one field, but all have a ';'"),
+        (other, "some records have no ',', but all have a ';'"),
         (cr, "has CR between lines, but no LF"),
         (long, "the record at byte 0 has 101 lines in quotes"),
     ]:

@@ -41,9 +41,8 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             separator_name(separator),
         )),
         Note::Undivided { input, more, separator, found } => Message::Warning(format!(
-            "no record of {} separated by {}, so that each is one column, but all have {}; check \
-             --separator",
-            subject(input, more, "is", "are"),
+            "some records of {} no {}, but all have {}; check --separator",
+            subject(input, more, "have", "have"),
             separator_name(separator),
             separator_name(found),
         )),

@@ -183,8 +183,8 @@ fn separator_follows_from_the_first_records() {
         let run = dir.run("dedup -c --column 1 t.csv");
         let found = separator.replace("','", "");
         let warning = format!(
-            "petal: warning: no record of t.csv is separated by ',', so that each is one column, but \
-             all have {found}; check --separator\n"
+            "petal: warning: some records of t.csv have no ',', but all have {found}; check \
+             --separator\n"
         );
         assert_eq!(run.err, if found.is_empty() { String::new() } else { warning }, "{text}");
         assert_eq!(dir.run("dedup -qc --column 1 t.csv --separator ;").code, Some(0));
@@ -194,6 +194,46 @@ fn separator_follows_from_the_first_records() {
     assert_eq!(dir.run("dedup -c --column id one.csv").err, "");
     let error = dir.run_with("dedup --column 2 --separator ; -", b"a,b\n").failure();
     assert!(error.ends_with("or change the separator (';')"), "{error}");
+}
+
+#[test]
+fn separator_that_the_first_records_do_not_show_is_an_error() {
+    let dir = TestDir::new();
+    let films = "1,Heat,Action|Crime\n2,Up,Comedy|Family\n1,Heat,Action|Drama\n";
+    let prices = "1,5;2,5\n1,7;3,5\n";
+    for (text, input, separators) in
+        [(films, "-", "'|' and by ','"), (prices, "p", "';' and by ','")]
+    {
+        dir.write("p", text);
+        let error = dir.run_with(&format!("dedup --column 1 {input}"), text.as_bytes()).failure();
+        let problem = format!("its first records are divided evenly by {separators}");
+        let expected = format!("petal: {input}: {problem}; specify --separator");
+        assert_eq!(error.trim_end(), expected);
+    }
+    let run = dir.run_with("dedup -c --column 1 --separator , -", films.as_bytes());
+    assert_eq!(run.err, "");
+    assert_eq!(run.text(), "2\n");
+    // A followed file says so too, and does not wait for more records.
+    let error = dir.run("seen --follow -n 99 f p --column 1").failure();
+    assert!(error.contains("p: its first records are divided evenly"), "{error}");
+    // Quotes that would be inside fields rule a separator out.
+    let agents = "10.0.0.1,\"Mozilla/5.0 (X11; Linux x86_64)\",200\n".repeat(3);
+    let run = dir.run_with("dedup --column 2 -", agents.as_bytes());
+    assert_eq!(run.err, "");
+    assert_eq!(run.text().lines().count(), 1);
+}
+
+/// Decimal commas are in some records, the separator is in all.
+#[test]
+fn separator_that_some_records_lack_is_reported() {
+    let dir = TestDir::new();
+    dir.write("eu.csv", "id;price\n1;2,5\n2;2,5\n1;2,7\n");
+    let warning = "petal: warning: some records of eu.csv have no ',', but all have ';'; check \
+                   --separator\n";
+    assert_eq!(dir.run("dedup -c --column 1 eu.csv").err, warning);
+    assert_eq!(dir.run("dedup -c --column 1 --separator ; eu.csv").err, "");
+    dir.write("all.csv", "1,a;b\n2,b;c\n3,;\n");
+    assert_eq!(dir.run("dedup -c --column 1 all.csv").err, "");
 }
 
 /// What a killed run has written of a record is closed, and the record is printed again.
@@ -219,6 +259,20 @@ fn torn_record_is_ended_before_others_are_appended() {
         // Nothing new: the file stays as it is.
         dir.sh("\"$petal\" seen f in.csv --column id >> new.csv").ok();
         assert_eq!(dir.read("new.csv"), expected.as_bytes());
+    }
+}
+
+#[test]
+fn torn_record_is_ended_if_any_input_has_quotes() {
+    let dir = TestDir::new();
+    dir.write("in.tsv", "id\tu\n2\tx\n");
+    dir.write("in.csv", "id,u\n3,y\n");
+    for inputs in ["in.tsv in.csv", "in.csv in.tsv"] {
+        let _ = fs::remove_file(dir.files.file("f"));
+        dir.write("new.csv", "id,u\n2,\"x");
+        dir.sh(&format!("\"$petal\" seen -qn 99 f {inputs} --column id >> new.csv")).ok();
+        let text = String::from_utf8(dir.read("new.csv")).unwrap();
+        assert!(text.starts_with("id,u\n2,\"x\"\n"), "{inputs}: {text}");
     }
 }
 

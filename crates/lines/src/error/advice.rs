@@ -108,6 +108,7 @@ impl Error {
             ErrorKind::InvalidHeader { .. } => {
                 vec![Change(Setting::Columns), Change(Setting::Separator)]
             }
+            ErrorKind::AmbiguousSeparator { .. } => vec![Specify(Setting::Separator)],
             // Inputs and operations that a mode does not support.
             ErrorKind::NotAFile { .. } => vec![other("save it to a file first")],
             ErrorKind::NoApproximateMode => vec![other("run an exact job")],

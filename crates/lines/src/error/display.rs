@@ -123,6 +123,10 @@ impl fmt::Display for Problem<'_> {
                 format_size(*limit)
             ),
             ErrorKind::InvalidHeader { input, problem, .. } => write!(f, "{input}: {problem}"),
+            ErrorKind::AmbiguousSeparator { input, separators: [one, two] } => {
+                let [one, two] = [one, two].map(|byte| byte.escape_ascii());
+                write!(f, "{input}: its first records are divided evenly by '{one}' and by '{two}'")
+            }
             ErrorKind::ByteRange { input, start, end, problem } => {
                 write!(f, "{input}: bytes {start} to {end}: {problem}")
             }

@@ -192,6 +192,13 @@ pub enum ErrorKind {
         /// Whether it has the name of a column twice.
         repeated: bool,
     },
+    /// Several bytes divide the first records of an input evenly.
+    AmbiguousSeparator {
+        /// The input.
+        input: String,
+        /// Two of the bytes.
+        separators: [u8; 2],
+    },
     /// A byte range of an input cannot be read.
     ByteRange {
         /// The input.

@@ -131,6 +131,10 @@ impl Error {
         Self::new(ErrorKind::InvalidHeader { input: input.into(), problem, repeated })
     }
 
+    pub(crate) fn ambiguous_separator(input: &str, separators: [u8; 2]) -> Self {
+        Self::new(ErrorKind::AmbiguousSeparator { input: input.into(), separators })
+    }
+
     pub(crate) fn memory_too_small(memory_limit: u64, minimum: u64) -> Self {
         Self::new(ErrorKind::MemoryLimitTooLow { memory_limit, minimum })
     }
@@ -409,6 +413,7 @@ impl Error {
                 | ErrorKind::InvalidRecord { .. }
                 | ErrorKind::OpenQuotes { .. }
                 | ErrorKind::InvalidHeader { .. }
+                | ErrorKind::AmbiguousSeparator { .. }
         )
     }
 }

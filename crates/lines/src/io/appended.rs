@@ -4,7 +4,9 @@
 //! within a record. That is ended before the first new record: never cut off, because it may come
 //! from another program. The next run prints a record again that was not written completely.
 //!
-//! Cost: reading the file once if records may have line ends, otherwise reading its last byte.
+//! Cost: reading the file once if records may have line ends, but only the last MiB of more than 64;
+//! otherwise reading its last byte. Whether that MiB begins inside quotes follows from the quotes in
+//! it; without any it is taken to be outside.
 
 use std::fs::File;
 use std::io;
@@ -25,8 +27,11 @@ pub struct AppendedTo {
 /// Bytes at the start in which a header is expected.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// Bytes read at a time.
+/// Bytes read at a time, and of a long file at all.
 const STEP: usize = 1 << 20;
+
+/// Length up to which the file is read from its start.
+const READ_WHOLE: u64 = 64 << 20;
 
 impl AppendedTo {
     /// A file that is open for reading. `at_end`: the output is written after its last byte, not over
@@ -61,12 +66,16 @@ impl AppendedTo {
             return Ok(if last[0] == delimiter { vec![] } else { vec![delimiter] });
         };
         let (mut scan, mut complete) = (EndScan::new(dialect), false);
-        let (mut buffer, mut at) = (vec![0; STEP], 0);
+        let begin = if length > READ_WHOLE { length - STEP as u64 } else { 0 };
+        let (mut buffer, mut at) = (vec![0; STEP], begin);
         while at < length {
             let most = (length - at).min(STEP as u64) as usize;
             self.file.read_exact_at(&mut buffer[..most], at)?;
             let bytes = &buffer[..most];
             let bytes = if at == 0 { bytes.strip_prefix(MARK).unwrap_or(bytes) } else { bytes };
+            if begin > 0 {
+                scan = EndScan::anywhere(dialect, bytes);
+            }
             complete = scan.last(bytes) == bytes.len().checked_sub(1);
             at += most as u64;
         }
@@ -113,6 +122,23 @@ mod tests {
             };
             assert_eq!(end_of(&file, true), end.as_bytes(), "{:?}", text.get(..20).unwrap_or(text));
             assert!(end_of(&file, false).is_empty());
+        }
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_file_is_read() {
+        for (tail, end) in [
+            ("\n1,a\n", ""),
+            ("\n1,\"b\"\n2,\"x\ny", "\"\n"),
+            ("\n1,\"b\"\n2,\"x\ny\"", "\n"),
+            (" in quotes\",5\n1,\"b\"\n", ""),
+        ] {
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(b"\"", 0).unwrap();
+            file.write_all_at(tail.as_bytes(), READ_WHOLE).unwrap();
+            let file = AppendedTo::new(file, true);
+            let found = file.missing_end(Some(Dialect::RFC), b'\n').unwrap();
+            assert_eq!(found, end.as_bytes(), "{tail:?}");
         }
     }
 }

@@ -58,13 +58,15 @@ impl CsvRules {
     /// Returns the dialect, which follows from the first bytes of a file if that is not known yet.
     /// `None` if more bytes are needed. A reader of the records that are returned comes to the same
     /// result, because they begin with these bytes.
-    fn dialect(&mut self, bytes: &[u8], ended: bool) -> Option<Dialect> {
+    fn dialect(&mut self, path: &Path, bytes: &[u8], ended: bool) -> io::Result<Option<Dialect>> {
         if self.dialect.is_none() {
             let first = bytes.strip_prefix(MARK).unwrap_or(bytes);
-            let separator = guess_separator(first, ended, |byte| self.columns.dialect(byte));
+            let separator = guess_separator(first, ended, |byte| self.columns.dialect(byte))
+                .map_err(|two| Error::ambiguous_separator(&path.to_string_lossy(), two))
+                .map_err(io::Error::other)?;
             self.dialect = separator.map(|separator| self.columns.dialect(separator));
         }
-        self.dialect
+        Ok(self.dialect)
     }
 
     /// Returns the number of bytes to skip at the start of a file that begins with `records`.
@@ -132,7 +134,7 @@ impl Partial {
         records: &mut Vec<u8>,
     ) -> io::Result<()> {
         if let (None, Some(csv)) = (self.scan, &mut rules.csv) {
-            let Some(dialect) = csv.dialect(&self.bytes, ended) else { return Ok(()) };
+            let Some(dialect) = csv.dialect(path, &self.bytes, ended)? else { return Ok(()) };
             self.scan = Some(EndScan::new(dialect));
         }
         let from = std::mem::replace(&mut self.searched, self.bytes.len());

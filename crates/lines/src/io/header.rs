@@ -49,7 +49,8 @@ impl Start {
         let named = columns.and_then(|columns| columns.dialect_of(name));
         let (mut dialect, guessed) = (named, columns.is_some() && named.is_none());
         while let (None, Some(columns)) = (dialect, columns) {
-            let guess = guess_separator(&bytes[begin..], ended, |byte| columns.dialect(byte));
+            let guess = guess_separator(&bytes[begin..], ended, |byte| columns.dialect(byte))
+                .map_err(|separators| Error::ambiguous_separator(name, separators))?;
             dialect = guess.map(|separator| columns.dialect(separator));
             if dialect.is_none() {
                 ended = !read_more(stream, name, &mut bytes, progress)?;

@@ -32,6 +32,12 @@ const QUOTED: u64 = 2;
 const LACKS: u64 = 4;
 const LACKS_ALL: u64 = LACKS * ((1 << SEPARATORS.len()) - 1);
 
+/// Returns the bit of [`LACKS`] for a separator; 0 if it is none of the [`SEPARATORS`].
+fn lacks(separator: u8) -> u64 {
+    let number = SEPARATORS.iter().position(|byte| *byte == separator);
+    number.map_or(0, |number| LACKS << number)
+}
+
 /// Lines in one field from which on it is more probable that its quote is no quote.
 const MANY_LINES: u64 = 100;
 
@@ -40,7 +46,7 @@ const MANY_LINES: u64 = 100;
 pub(crate) enum Finding<'a> {
     /// No record has a value here.
     MissingValue(&'a JsonPointer),
-    /// No record has the separator, but all have `found`.
+    /// Some records do not have the separator, but all have `found`.
     Undivided { separator: u8, found: u8 },
     /// Fields of the key begin and end with a quote, which is not read as one.
     LiteralQuotes,
@@ -95,20 +101,23 @@ impl FoundValues {
     ) {
         let Some(dialect) = columns.separator.map(|byte| columns.dialect(byte)) else { return };
         let mut found = self.found.load(Ordering::Relaxed);
+        // Usually the first record has none of the others.
+        let others = LACKS_ALL & !lacks(dialect.separator);
         for (_, record) in records.clone() {
-            if found & DIVIDED != 0 || found & LACKS_ALL == LACKS_ALL {
+            if found & others == others {
                 break;
             }
             if matches!(record, b"" | b"\r") {
                 continue;
             }
             self.any.store(true, Ordering::Relaxed);
-            if FieldsOfRecord::new(record, dialect).nth(1).is_some() {
+            if found & DIVIDED == 0 && FieldsOfRecord::new(record, dialect).nth(1).is_some() {
                 found |= DIVIDED;
             }
-            for (number, separator) in SEPARATORS.into_iter().enumerate() {
-                let lacks = memchr::memchr(separator, record).is_none();
-                found |= u64::from(lacks) * (LACKS << number);
+            for separator in SEPARATORS {
+                if found & lacks(separator) == 0 && memchr::memchr(separator, record).is_none() {
+                    found |= lacks(separator);
+                }
             }
         }
         let literal = dialect.quote.is_none() && columns.quoting == Quoting::BySeparator;
@@ -156,10 +165,11 @@ impl FoundValues {
             Fields::Line | Fields::Rows(_) => return Vec::new(),
         };
         let separator = columns.separator.unwrap_or(b',');
-        let in_all = SEPARATORS.into_iter().enumerate().find(|&(number, byte)| {
-            found & (DIVIDED | (LACKS << number)) == 0 && byte != separator
-        });
-        let undivided = in_all.map(|(_, found)| Finding::Undivided { separator, found });
+        // A separator is in every record; decimal commas, for example, are in some.
+        let irregular = found & DIVIDED == 0 || found & lacks(separator) != 0;
+        let in_all = |byte: &u8| found & lacks(*byte) == 0 && *byte != separator;
+        let in_all = SEPARATORS.into_iter().find(in_all).filter(|_| irregular);
+        let undivided = in_all.map(|found| Finding::Undivided { separator, found });
         let quoted = (found & QUOTED != 0).then_some(Finding::LiteralQuotes);
         let long = *self.long_field.lock().unwrap_or_else(PoisonError::into_inner);
         let long = long.map(|(byte, lines)| Finding::LongField { byte, lines });
@@ -269,10 +279,13 @@ mod tests {
         let other = "Undivided { separator: 44, found: 59 } x 1";
         assert_eq!(of("1", b',', auto, &[&["1;x", "2;"], &["1;x", ""]]), [other]);
         assert!(
-            of("1", b',', auto, &[&["1;x", "2,y;"], &["1;x", "2"], &[""], &["a b", "c"]])
-                .is_empty()
+            of("1", b',', auto, &[&["1;x", "2,y"], &["1;x", "2"], &[""], &["a b", "c"]]).is_empty()
         );
         assert!(of("1", b';', auto, &[&["1;x,y", "2;,"]]).is_empty());
+        let decimal = "Undivided { separator: 44, found: 59 } x 0";
+        assert_eq!(of("1", b',', auto, &[&["id;price", "1;2,5", "2;2,7"]]), [decimal]);
+        assert!(of("1", b',', auto, &[&["1,a;b", "2,a;b", "3;"], &["1,a;b"]]).len() == 1);
+        assert!(of("1", b',', auto, &[&["1,a;b", "2,a", "3;"], &["1,a;b"]]).is_empty());
         let quotes = "LiteralQuotes x 0";
         assert_eq!(of("1", b'\t', auto, &[&["\"a\"\tb", "c\t"]]), [quotes]);
         assert_eq!(of("1,2", b'\t', auto, &[&["a\t\"b\""]]), [quotes]);

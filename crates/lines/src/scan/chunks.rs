@@ -24,7 +24,7 @@ use super::record_ends::RecordEnds;
 use super::sequencer::{Sequencer, Ticket, WakeOnPanic};
 use crate::error::{Error, Result};
 use crate::io::{BlockSum, ByteRange, Input, InputFile, Open, PollRead};
-use crate::keys::{Finding, note_findings};
+use crate::keys::{Fields, Finding, note_findings};
 use crate::memory::Budget;
 use crate::progress::{Note, Progress};
 use crate::workers;
@@ -251,7 +251,9 @@ where
             // No line starts in this chunk.
             return Ok(Some(ControlFlow::Continue(())));
         }
-        let counted = !self.inputs[chunk.input].keys().is_line();
+        // Other records have no errors that name a line.
+        let fields = &self.inputs[chunk.input].keys().fields;
+        let counted = matches!(fields, Fields::Columns(_) | Fields::Json(_));
         let line_ends = || memchr::memchr_iter(b'\n', bytes).count() as u64;
         chunk.line_ends = if counted { line_ends() } else { 0 };
         let offset = chunk.offset + chunk.start as u64 - chunk.base;

@@ -100,7 +100,8 @@ def common(
       1 (`int`), or a list. The result has whole records. A name needs a header, the first record of
       each file; the first one is written to `out`, and is the `header` of the report.
     - `separator`: the byte between columns [a tab in files named `.tsv` or `.tab`, a comma in those
-      named `.csv`; in others what divides the first records: a tab, `|`, `;` or comma].
+      named `.csv`; in others what divides the first two lines: a tab, `|`, `;` or comma; an error
+      if several do].
     - `quote`: the byte around columns that contain separators or line ends, or `"none"` [`'"'`, but
       none if tabs separate the columns].
     - `escape`: the byte before a byte that belongs to its column whatever it is [none].

@@ -134,8 +134,7 @@ impl Progress for ProgressReporter {
                 separator.escape_ascii()
             ),
             Note::Undivided { input, more, separator, found } => format!(
-                "{input}{}: no record has a '{}', so each is one field, but all have a '{}'; check \
-                 separator=",
+                "{input}{}: some records have no '{}', but all have a '{}'; check separator=",
                 others(more),
                 separator.escape_ascii(),
                 found.escape_ascii()

@@ -29,7 +29,8 @@ pub struct Columns {
     pub columns: Vec<Column>,
     /// The byte between fields. `None`: a tab in inputs whose name ends in `.tsv` or `.tab`, before
     /// the ending of a compressed file; a comma in those named `.csv`; in others a tab, `|`, `;` or
-    /// comma, whatever divides the first records evenly.
+    /// comma, whatever divides the first two lines evenly. If several do, a tab; without it they are an
+    /// error.
     pub separator: Option<u8>,
     /// Which byte encloses fields.
     pub quoting: Quoting,

@@ -47,7 +47,7 @@ impl EndScan {
 
     /// Returns the number of quotes of a text that stand inside an unquoted field, or close a field
     /// before its end, or open one that begins with a separator, which hardly any does.
-    fn misplaced_quotes(self, text: &[u8]) -> usize {
+    pub(super) fn misplaced_quotes(self, text: &[u8]) -> usize {
         let (mut state, mut opened) = (self.state, false);
         text.iter()
             .filter(|&&byte| {
