@@ -103,7 +103,12 @@ impl AtomicFile {
             (file, Some(name))
         };
         let unkept = old.as_ref().and_then(|old| old.give_to(&file).err());
-        Ok(Self { file, path, name, replaces: old.is_some(), unkept })
+        let file = Self { file, path, name, replaces: old.is_some(), unkept };
+        if file.unkept.is_some() {
+            // Now, and not after a long job.
+            check_whole(&file.path)?;
+        }
+        Ok(file)
     }
 
     /// Lets only the owner read the file, unless it replaces one: for files with secrets. Call it
@@ -150,14 +155,8 @@ impl AtomicFile {
         let Ok(old) = File::options().read(true).write(true).open(&self.path) else {
             return Ok(false);
         };
+        check_whole(&self.path)?;
         let backup = beside(&self.path, BACKUP);
-        if backup.exists() {
-            let text = format!(
-                "an earlier run was killed while it wrote the file; restore {0}, or remove it",
-                backup.display()
-            );
-            return Err(io::Error::other(text));
-        }
         // As long as the old file is whole, a signal removes the backup.
         remove_on_signal(&backup);
         // Named when it is complete.
@@ -245,6 +244,21 @@ impl Drop for AtomicFile {
             forget(&mut list, name);
         }
     }
+}
+
+/// Checks that no run is writing a file in place, or was killed meanwhile: it would be damaged.
+///
+/// # Errors
+/// If there is a copy of its old contents.
+pub fn check_whole(path: &Path) -> io::Result<()> {
+    let backup = beside(&resolve_links(path)?, BACKUP);
+    if !backup.exists() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "another run is writing the file, or was killed meanwhile; wait for it, or restore or remove {}",
+        backup.display()
+    )))
 }
 
 /// Returns whether a file cannot be renamed over another one, which may still be written: a mount point,
