@@ -90,7 +90,11 @@ impl AtomicFile {
         // Absolute: the process may change its working directory.
         let dir = fs::canonicalize(dir_of(&path))?;
         let path = dir.join(name);
-        let old = Attributes::of(&path).ok();
+        let old = match Attributes::of(&path) {
+            Ok(old) => Some(old),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         let (file, name) = if let Some(file) = nameless(&dir) {
             (file, None)
         } else {
