@@ -365,6 +365,14 @@ mod tests {
         let list = b"a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0";
         assert!(ContentChecks::new(0, false).check("-", list, None).is_ok());
         assert!(ContentChecks::new(b'\n', false).check("-", list, None).is_err());
+        // The first one is not held back, although a tar archive may begin like it.
+        let checks = Arc::new(ContentChecks::new(0, false));
+        let mut stream = Checked::new(Trickle(list, 2), "-", &checks);
+        assert_eq!(stream.read(&mut [0; 64]).unwrap(), 2);
+        let tar = tar_header("a", 8);
+        let mut stream = Checked::new(Trickle(&tar, 2), "-", &checks);
+        let error = stream.read_to_end(&mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("a tar archive"), "{error}");
     }
 
     /// The header of a file in a tar archive, and the first bytes of the file.
