@@ -214,6 +214,7 @@ mod tests {
 
     use super::*;
     use crate::error::{Advice, Error, Setting};
+    use crate::keys::KeySpec;
     use crate::progress::Note;
 
     /// A stream that returns a few bytes at a time.
@@ -480,6 +481,13 @@ mod tests {
         ] {
             checks.check("f", b"one\rtwo\r", None).unwrap();
             checks.check("g", b"one\r", None).unwrap();
+            checks.check("h", b"1%\r2%\r", None).unwrap();
+            checks.note(&notes);
+            assert_eq!(noted(), "");
+            ["f", "g", "h"].into_iter().for_each(|name| checks.set_complete(name));
+            // Later bytes have an LF.
+            let lines = [&b"1%\r2%"[..], b"done"].into_iter();
+            checks.seen("h").look_at(&KeySpec::default(), b'\n', lines, true);
             checks.note(&notes);
             assert_eq!(noted(), "CrLineEnds { input: \"f\", more: 0 }");
         }

@@ -17,7 +17,7 @@ pub struct Spellings(Arc<Mutex<BTreeMap<String, Known>>>);
 struct Known {
     /// Whether it begins with a byte order mark.
     mark: bool,
-    /// Whether it has CR, but no LF.
+    /// Whether its first bytes have CR, but no LF.
     cr: bool,
     spelling: Arc<SeenSpelling>,
     /// Whether all its keys were read.
@@ -94,7 +94,9 @@ impl Spellings {
             let more = marks.map(|(_, input)| input.mark_noted = true).count() as u64;
             progress.note(Note::ByteOrderMark { input: name, more });
         }
-        let mut cr = known.iter_mut().filter(|(_, input)| input.cr && !input.cr_noted);
+        // What follows the first bytes may have an LF.
+        let is_one_line = |input: &Known| input.cr && input.complete && input.ends().is_none();
+        let mut cr = known.iter_mut().filter(|(_, input)| is_one_line(input) && !input.cr_noted);
         if let Some((name, first)) = cr.next() {
             first.cr_noted = true;
             let more = cr.map(|(_, input)| input.cr_noted = true).count() as u64;

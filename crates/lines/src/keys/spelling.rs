@@ -211,7 +211,7 @@ impl SeenSpelling {
             for key in keys.clone().take(ended) {
                 found |= if key.ends_with(b"\r") { CRLF } else { LF };
             }
-        } else if !is_line && keys.len() > 0 {
+        } else if !is_line && keys.len() > usize::from(unended) {
             found |= LF;
         }
         let is_decided = |flags| flags & OTHER != 0 || flags & (LOWER | UPPER) == LOWER | UPPER;
