@@ -74,7 +74,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     if args.count {
         print(&format!("{}\n", counts.new))?;
     }
-    spelling::warn_if_different(&settings, recorded, &args.filter, &progress);
+    spelling::warn_if_different(&settings, recorded, true, &args.filter, &progress);
     files.metadata = with_spelling(
         &files.metadata,
         settings.spellings.all().union(recorded.unwrap_or_default()),
