@@ -117,6 +117,11 @@ impl ContentChecks {
         self.spellings.seen(input)
     }
 
+    /// Returns where standard input began: here, if the job opens it for the first time.
+    pub(super) fn start_of(&self, input: &str, here: u64) -> u64 {
+        self.spellings.start_of(input, here)
+    }
+
     /// Sets that all keys of an input were read.
     pub(crate) fn set_complete(&self, input: &str) {
         self.spellings.set_complete(input);
@@ -449,6 +454,14 @@ mod tests {
         fn note(&self, note: Note<'_>) {
             self.0.lock().unwrap().push(format!("{note:?}"));
         }
+    }
+
+    #[test]
+    fn every_job_begins_where_standard_input_stands() {
+        let spellings = Spellings::default();
+        let checks = || ContentChecks::new(b'\n', false).with_spellings(&spellings);
+        assert_eq!((checks().start_of("-", 5), checks().start_of("-", 9)), (5, 5));
+        assert_eq!(ContentChecks::new(b'\n', false).start_of("-", 9), 9);
     }
 
     #[test]

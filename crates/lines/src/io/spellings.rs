@@ -15,6 +15,8 @@ pub struct Spellings(Arc<Mutex<BTreeMap<String, Known>>>);
 /// What is known of an input.
 #[derive(Debug, Default)]
 struct Known {
+    /// Where it began if it is standard input: a job may open it several times, for the same bytes.
+    start: Option<u64>,
     /// Whether it begins with a byte order mark.
     mark: bool,
     /// Whether its first bytes have CR, but no LF.
@@ -69,6 +71,11 @@ impl Spellings {
     /// Returns what passes note of an input's keys.
     pub(super) fn seen(&self, input: &str) -> Arc<SeenSpelling> {
         Arc::clone(&self.known().entry(input.to_owned()).or_default().spelling)
+    }
+
+    /// Returns where standard input began: here, if the job opens it for the first time.
+    pub(super) fn start_of(&self, input: &str, here: u64) -> u64 {
+        *self.known().entry(input.to_owned()).or_default().start.get_or_insert(here)
     }
 
     /// Adds the result of a look at the first bytes of an input.
