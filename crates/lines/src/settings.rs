@@ -83,15 +83,18 @@ impl Settings<'_> {
 
     /// Returns how the keys that the job has read differ from those of a filter, with the name of an
     /// input; nothing if any contents are accepted. `None`: the filter does not record how
-    /// its keys are spelled.
+    /// its keys are spelled. `found`: the job found some of them in the filter, or looked for none; then
+    /// it does not matter that the filter has lines that end in both ways.
     #[must_use]
     pub fn spelling_differences(
         &self,
         filter: Option<Spelling>,
+        found: bool,
     ) -> Vec<(SpellingDifference, String)> {
         let input = self.spellings.first_input().filter(|_| !self.text);
         let Some(input) = input else { return Vec::new() };
-        let differences = self.spellings.all().differences(filter);
+        let mut differences = self.spellings.all().differences(filter);
+        differences.retain(|difference| !found || *difference != SpellingDifference::OneAndBoth);
         differences.into_iter().map(|difference| (difference, input.clone())).collect()
     }
 

@@ -368,7 +368,7 @@ def test_keys_that_are_spelled_differently_are_warnings(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="of crlf end with CRLF"):
         petal.merge(of_lines, tmp_path / "of crlf", out=tmp_path / "both")
     with pytest.warns(UserWarning, match="some lines in .* end with CRLF and others with LF"):
-        petal.check(tmp_path / "both", lines)
+        petal.check(tmp_path / "both", upper)
     petal.seen(tmp_path / "state", lower, capacity=10)
     with pytest.warns(UserWarning, match="upper are hexadecimal in uppercase"):
         petal.seen(tmp_path / "state", upper)
@@ -376,6 +376,7 @@ def test_keys_that_are_spelled_differently_are_warnings(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         petal.check(of_lower, lower)
         petal.check(of_lower, upper, text=True)
+        petal.check(tmp_path / "both", lines)
         petal.seen(tmp_path / "state", upper)
 
 

@@ -61,7 +61,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     filled.map_err(filter_failure(&args.filter))?;
     build::warn_if_overfull(filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
-    spelling::warn_if_different(&settings, recorded, &args.filter, &progress);
+    spelling::warn_if_different(&settings, recorded, true, &args.filter, &progress);
     let spelling = settings.spellings.all().union(recorded.unwrap_or_default());
     let metadata = with_spelling(&metadata, spelling);
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.filter)?;

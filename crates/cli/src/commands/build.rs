@@ -102,7 +102,7 @@ fn build_foreign(
             filter
         }
     };
-    spelling::warn_if_different(settings, filter.spelling(), &args.output, progress);
+    spelling::warn_if_different(settings, filter.spelling(), true, &args.output, progress);
     foreign::write(&filter, args.gzip, output, &args.output)?;
     Ok(Outcome::Done)
 }

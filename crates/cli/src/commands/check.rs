@@ -50,12 +50,16 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     }
     let checked = filter.check(&settings, &inputs, options, sink);
     progress.finish();
-    spelling::warn_if_different(&settings, filter.spelling(), &args.filter, &progress);
+    let is_found = match &checked {
+        Ok(CheckCounts { lines, found }) if args.invert => found < lines,
+        Ok(CheckCounts { found, .. }) => *found > 0,
+        Err(_) => true,
+    };
+    spelling::warn_if_different(&settings, filter.spelling(), is_found, &args.filter, &progress);
     let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
-    let CheckCounts { lines, found } = checked.map_err(failed)?;
+    let CheckCounts { found, .. } = checked.map_err(failed)?;
     if let Some(metadata) = filter.metadata() {
-        let found = if args.invert { found < lines } else { found > 0 };
-        key_fields::note_if_not_found(&args.filter, metadata, &settings.keys, found, &progress);
+        key_fields::note_if_not_found(&args.filter, metadata, &settings.keys, is_found, &progress);
     }
     match output {
         Some(output) => output.finish()?,

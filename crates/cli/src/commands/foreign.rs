@@ -205,7 +205,7 @@ impl Add<'_> {
         progress.finish();
         filled.map_err(filter_failure(&args.filter))?;
         warn_if_overfull(&filter, None, progress);
-        spelling::warn_if_different(&settings, filter.spelling(), &args.filter, progress);
+        spelling::warn_if_different(&settings, filter.spelling(), true, &args.filter, progress);
         write(&filter, compressed, output, &args.filter)?;
         Ok(Outcome::Done)
     }

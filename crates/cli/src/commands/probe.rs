@@ -60,7 +60,7 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
     };
     let results = job.run(&files, settings.jobs, results, &progress);
     progress.finish();
-    spelling::warn_if_different(&settings, None, Path::new(&args.column), &progress);
+    spelling::warn_if_different(&settings, None, true, Path::new(&args.column), &progress);
     results.without_filter.note(&args.column, &progress);
     let printed = results.printed;
     let mut failures = results.failures;

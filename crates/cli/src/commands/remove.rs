@@ -51,7 +51,8 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     // If this fails, the filter is unchanged and the command can be repeated.
     missing.map_or(Ok(()), Output::finish)?;
     output.finish()?;
-    spelling::warn_if_different(&settings, recorded, &args.filter, &progress);
+    let found = removed.missing < removed.lines;
+    spelling::warn_if_different(&settings, recorded, found, &args.filter, &progress);
     if removed.missing > 0 {
         progress.print(&format!(
             "note: {} of {} lines were not in the filter",

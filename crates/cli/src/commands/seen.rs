@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, Membership, WindowedBloomFilter};
-use petal_lines::atomic_file::{AtomicFile, beside};
+use petal_lines::atomic_file::{AtomicFile, beside, check_whole};
 use petal_lines::{
     AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full,
     filter_metadata, recorded_log_id, recorded_spelling, seen, with_log_id, with_spelling,
@@ -74,7 +74,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     if args.count {
         print(&format!("{}\n", counts.new))?;
     }
-    spelling::warn_if_different(&settings, recorded, &args.filter, &progress);
+    spelling::warn_if_different(&settings, recorded, true, &args.filter, &progress);
     files.metadata = with_spelling(
         &files.metadata,
         settings.spellings.all().union(recorded.unwrap_or_default()),
@@ -261,7 +261,7 @@ impl SeenFiles {
     }
 
     fn open_exact(&self) -> Result<File> {
-        File::open(&self.exact).map_err(|error| {
+        check_whole(&self.exact).and_then(|()| File::open(&self.exact)).map_err(|error| {
             Failure::Message(format!("{}: cannot read: {}", self.exact.display(), io_text(&error)))
         })
     }

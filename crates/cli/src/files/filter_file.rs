@@ -6,6 +6,7 @@ use std::path::Path;
 
 use petal::{AnyFilter, Mapped, Membership, Persist as _};
 use petal_interop::ForeignFilter;
+use petal_lines::atomic_file::check_whole;
 use petal_lines::{MIN_MEMORY, Source};
 
 use super::output::Output;
@@ -25,6 +26,7 @@ pub(crate) fn map(path: &Path) -> Result<Mapped> {
     // file meanwhile, the kernel ends this one with SIGBUS: no wrong answer, no corrupted memory.
     // petal itself renames a new file over a filter file. It changes one in place only if the new file
     // could not have its owner; the bits are then read as they change, and no value of them is invalid.
+    // A change that has begun before is an error.
     let map = unsafe { Mapped::open(&file) };
     map.map_err(Failure::of_file(path))
 }
@@ -95,6 +97,7 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
             "{path}: is {found}, expected a filter file; save the filter to a file first"
         )));
     }
+    check_whole(path).map_err(failed)?;
     File::open(path).map_err(failed)
 }
 

@@ -9,15 +9,16 @@ use crate::terminal::notes;
 use crate::terminal::progress::ProgressReporter;
 
 /// Warns if the keys that a job has read are spelled differently from those of a filter. `None`: the
-/// filter does not record how they are.
+/// filter does not record how they are. `found`: some were found in it, or none were looked for.
 pub(crate) fn warn_if_different(
     settings: &Settings<'_>,
     recorded: Option<Spelling>,
+    found: bool,
     filter: &Path,
     progress: &ProgressReporter,
 ) {
     let filter = filter.display().to_string();
-    for (difference, input) in settings.spelling_differences(recorded) {
+    for (difference, input) in settings.spelling_differences(recorded, found) {
         progress.print(&warning(difference, notes::name(&input), &filter));
     }
 }

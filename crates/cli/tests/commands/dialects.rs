@@ -295,7 +295,8 @@ fn cr_without_lf_is_reported() {
     };
     for (args, input) in [
         ("dedup -c a", "a has"),
-        ("common a c", "a and another input have"),
+        ("dedup -c a c", "a and another input have"),
+        ("common a c", "c has"),
         ("dedup -c a --key-transform trim", "a has"),
         ("dedup -c a.csv --column id", "a.csv has"),
         ("build -o f a.csv --column 2 --header", "a.csv has"),
@@ -308,6 +309,12 @@ fn cr_without_lf_is_reported() {
     }
     let run = dir.run_with("dedup -c -", b"one\rtwo");
     assert_eq!(run.err, warning("standard input has"));
+    // The first LF may come late.
+    let progress: String = (0..2000).map(|percent| format!("{percent}%\r")).collect();
+    for args in ["dedup -c -", "dedup -c - --column 1"] {
+        let run = dir.run_with(args, format!("{progress}done\nsecond\nthird\n").as_bytes());
+        assert_eq!((run.err.as_str(), &run.out[..]), ("", &b"3\n"[..]), "{args}");
+    }
 }
 
 /// The line is that of the file, whatever the records, the threads and the compression.

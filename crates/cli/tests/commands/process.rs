@@ -322,8 +322,19 @@ fn file_of_another_user_is_written_in_place() {
         assert_eq!(dir.files.names(), ["a", "b", "out", "seen", "seen.exact"]);
         dir.run("verify seen").ok();
     }
-    // A copy that an earlier run has left is not overwritten.
+    // A copy that an earlier run has left is not overwritten, and nothing is read.
     dir.write("out.petal-backup", "old\n");
-    let line = dir.sh(&format!("exec {as_user} dedup a -o out")).failure();
-    assert!(line.contains("out.petal-backup, or remove it"), "{line}");
+    let text = "or was killed meanwhile; wait for it, or restore or remove";
+    let run = dir.sh(&format!("{{ {as_user} dedup - -o out || cat; }} < a"));
+    assert!(
+        run.err.contains(&format!("out: cannot write: another run is writing the file, {text}"))
+    );
+    assert_eq!(run.text(), "x\n");
+    // The file that it belongs to may be half written.
+    for name in ["seen", "seen.exact"] {
+        dir.write(&format!("{name}.petal-backup"), "old\n");
+        let line = dir.run("seen seen a").failure();
+        assert!(line.contains(&format!("{name}: cannot read: ")) && line.contains(text), "{line}");
+        fs::remove_file(dir.files.file(&format!("{name}.petal-backup"))).unwrap();
+    }
 }

@@ -52,7 +52,10 @@ fn first_crlf_may_come_late() {
     }
     // A filter records both.
     assert!(dir.run("info --json f").text().contains("\"line_ends\": \"LF and CRLF\""));
-    warned(&dir, "check -c f many", 0, "warning: some lines in f end with CRLF and others with LF");
+    // That matters only where nothing is found.
+    warned(&dir, "check -c f lines", 1, "some lines in f end with CRLF and others with LF");
+    assert_eq!(dir.run("check -c f many").err, "");
+    assert_eq!(dir.run("add f many").err, "");
     let output = dir.run_with("dedup -o out", &dir.read("late"));
     assert!(output.err.contains("some lines of standard input end with CRLF"), "{}", output.err);
 }
@@ -116,8 +119,12 @@ fn filters_with_other_line_ends_give_a_warning_when_they_are_merged_or_compared(
     warned(&dir, "merge -o other cr lf", 0, to_cr);
     assert!(dir.run("compare lf cr").err.contains(to_lf));
     let some = "some lines in both end with CRLF and others with LF";
-    warned(&dir, "check -c both lines", 0, some);
-    warned(&dir, "check -c both crlf", 0, some);
+    dir.write("four", "four\n");
+    warned(&dir, "check -c both four", 1, some);
+    warned(&dir, "merge -o more both lf", 0, some);
+    for command in ["check -c both lines", "check -c both crlf", "add both lines"] {
+        assert_eq!(dir.run(command).err, "", "{command}");
+    }
     dir.run("build -o two lines").ok();
     assert_eq!(dir.run("merge -o out lf two").err, "");
     // An empty filter has no lines that end in one way.

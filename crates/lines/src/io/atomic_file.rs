@@ -13,7 +13,8 @@
 //! attributes. If the user may not give them to another file, or the file cannot be renamed (a mount
 //! point, a directory in which only owners may), the new contents are copied into the old file when
 //! they are complete. A copy of the old contents, named `FILE.petal-backup`, exists for that time, and
-//! remains if the process is killed. Readers may then see a part of each.
+//! remains if the process is killed. Readers may then see a part of each. A signal that removes what is
+//! half written waits until such a file is whole.
 //!
 //! Not `tempfile`'s `persist`: that needs a name from the start, has no list of names for a signal
 //! handler, and does not follow links, keep attributes or sync the directory.
@@ -22,6 +23,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::mem;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -41,6 +43,9 @@ pub use super::links::{canonical_path, resolve_links};
 
 /// Prefix and suffix of temporary names.
 const NAME: (&str, &str) = (".petal-", ".tmp");
+
+/// Suffix of the copy of a file that is written in place.
+const BACKUP: &str = "petal-backup";
 
 /// A file that is being written. Dropped before it is finished, it is removed and its path is
 /// unchanged.
@@ -85,7 +90,11 @@ impl AtomicFile {
         // Absolute: the process may change its working directory.
         let dir = fs::canonicalize(dir_of(&path))?;
         let path = dir.join(name);
-        let old = Attributes::of(&path).ok();
+        let old = match Attributes::of(&path) {
+            Ok(old) => Some(old),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         let (file, name) = if let Some(file) = nameless(&dir) {
             (file, None)
         } else {
@@ -98,7 +107,12 @@ impl AtomicFile {
             (file, Some(name))
         };
         let unkept = old.as_ref().and_then(|old| old.give_to(&file).err());
-        Ok(Self { file, path, name, replaces: old.is_some(), unkept })
+        let file = Self { file, path, name, replaces: old.is_some(), unkept };
+        if file.unkept.is_some() {
+            // Now, and not after a long job.
+            check_whole(&file.path)?;
+        }
+        Ok(file)
     }
 
     /// Lets only the owner read the file, unless it replaces one: for files with secrets. Call it
@@ -145,14 +159,10 @@ impl AtomicFile {
         let Ok(old) = File::options().read(true).write(true).open(&self.path) else {
             return Ok(false);
         };
-        let backup = beside(&self.path, "petal-backup");
-        if backup.exists() {
-            let text = format!(
-                "an earlier run was killed while it wrote the file; restore {0}, or remove it",
-                backup.display()
-            );
-            return Err(io::Error::other(text));
-        }
+        check_whole(&self.path)?;
+        let backup = beside(&self.path, BACKUP);
+        // As long as the old file is whole, a signal removes the backup.
+        remove_on_signal(&backup);
         // Named when it is complete.
         let saved = Self::create(&backup).and_then(|saved| {
             saved.make_private()?;
@@ -160,7 +170,13 @@ impl AtomicFile {
             let again = saved.file.try_clone()?;
             saved.finish().map(|_| again)
         });
-        let Ok(saved) = saved else { return Ok(false) };
+        // Locked while the old file is not whole, for which a signal waits.
+        let mut list = list();
+        forget(&mut list, &backup);
+        let Ok(saved) = saved else {
+            let _ = fs::remove_file(&backup);
+            return Ok(false);
+        };
         if let Err(error) = copy(&self.file, &old).and_then(|()| old.sync_all()) {
             if copy(&saved, &old).and_then(|()| old.sync_all()).is_err() {
                 let text = format!("{error}; the old contents are in {}", backup.display());
@@ -194,16 +210,20 @@ impl AtomicFile {
                 Ok(rustix::fs::linkat(CWD, &nameless, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
             };
             // Without an old file, a link suffices and no temporary name exists at any time.
-            match link(&self.path) {
+            let linked = {
+                let _list = list();
+                link(&self.path)
+            };
+            match linked {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => return done,
             }
             self.name = Some(named(dir_of(&self.path), link)?.1);
         }
         if let Some(name) = &self.name {
-            let list = list();
+            let mut list = list();
             fs::rename(name, &self.path)?;
-            forget(list, name);
+            forget(&mut list, name);
         }
         self.name = None;
         Ok(())
@@ -223,11 +243,26 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            let list = list();
+            let mut list = list();
             let _ = fs::remove_file(name);
-            forget(list, name);
+            forget(&mut list, name);
         }
     }
+}
+
+/// Checks that no run is writing a file in place, or was killed meanwhile: it would be damaged.
+///
+/// # Errors
+/// If there is a copy of its old contents.
+pub fn check_whole(path: &Path) -> io::Result<()> {
+    let backup = beside(&resolve_links(path)?, BACKUP);
+    if !backup.exists() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "another run is writing the file, or was killed meanwhile; wait for it, or restore or remove {}",
+        backup.display()
+    )))
 }
 
 /// Returns whether a file cannot be renamed over another one, which may still be written: a mount point,
@@ -319,8 +354,8 @@ fn list() -> Option<List> {
     LIST.get().map(|list| list.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
-fn forget(list: Option<List>, name: &Path) {
-    if let Some(mut list) = list {
+fn forget(list: &mut Option<List>, name: &Path) {
+    if let Some(list) = list {
         list.retain(|other| other != name);
     }
 }
@@ -339,15 +374,18 @@ pub fn remove_on_signal(path: &Path) {
 
 /// Removes a file from those removed on a signal.
 pub fn keep_on_signal(path: &Path) {
-    forget(list(), path);
+    forget(&mut list(), path);
 }
 
-/// Removes all unfinished files that have a name. Call it before a signal ends the process.
+/// Removes all unfinished files that have a name. Call it before a signal ends the process: from then on,
+/// no other file gets a name or is written in place.
 pub fn remove_half_written() {
     if let Some(mut list) = list() {
         for name in list.drain(..) {
             let _ = fs::remove_file(name);
         }
+        // It stays locked.
+        mem::forget(list);
     }
 }
 
@@ -464,6 +502,7 @@ mod tests {
 
     #[test]
     fn file_that_cannot_get_the_old_attributes_is_written_in_place() {
+        expect_signals();
         for way in WAYS {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("out");
@@ -494,6 +533,8 @@ mod tests {
             assert!(matches!(file.finish().unwrap(), Finished::Lost(_)));
             assert_eq!(fs::read_to_string(&path).unwrap(), "new");
             assert_eq!(names(dir.path()), ["out"]);
+            // A signal would remove nothing.
+            assert!(list().unwrap().iter().all(|name| !name.starts_with(dir.path())));
         }
     }
 

@@ -8,18 +8,21 @@ use std::path::Path;
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
+/// Names and values of extended attributes, among them the access control list.
+type Extended = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// The attributes of a file that is replaced.
 #[derive(Debug)]
 pub(super) struct Attributes {
     data: Metadata,
-    /// Names and values of extended attributes, among them the access control list.
-    extended: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The extended attributes, or why they are not known.
+    extended: Result<Extended, Errno>,
 }
 
 impl Attributes {
     /// Reads the attributes of a file.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
-        Ok(Self { data: fs::metadata(path)?, extended: extended(path)? })
+        Ok(Self { data: fs::metadata(path)?, extended: extended(path) })
     }
 
     /// Returns the permissions.
@@ -31,7 +34,7 @@ impl Attributes {
     /// left out.
     ///
     /// # Errors
-    /// If the user may not give it one of the others. Its group, which may be another one, then has no
+    /// If the user may not give it one of the others, or they are not known. Its group, which may be another one, then has no
     /// other permissions than everybody.
     pub(super) fn give_to(&self, file: &File) -> io::Result<()> {
         let everybody = self.data.mode() & 0o7;
@@ -48,12 +51,13 @@ impl Attributes {
     }
 
     fn give_extended_to(&self, file: &File) -> io::Result<()> {
+        let extended = self.extended.as_ref().map_err(|error| *error)?;
         // The directory may have a default list for new files.
-        let had_list = self.extended.iter().any(|(name, _)| name == ACL);
+        let had_list = extended.iter().any(|(name, _)| name == ACL);
         if !had_list && rustix::fs::fgetxattr_query(file, ACL).is_ok() {
             rustix::fs::fremovexattr(file, ACL)?;
         }
-        for (name, value) in &self.extended {
+        for (name, value) in extended {
             let given = rustix::fs::fsetxattr(file, &name[..], value, XattrFlags::empty());
             let managed = [&b"security."[..], b"trusted."].iter().any(|of| name.starts_with(of));
             match given {
@@ -68,14 +72,14 @@ impl Attributes {
 /// The extended attribute that is the access control list.
 const ACL: &[u8] = b"system.posix_acl_access";
 
-/// Reads the extended attributes of a file; none if its file system has none.
-fn extended(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+/// Reads the extended attributes of a file; none if its file system or the system has none.
+fn extended(path: &Path) -> Result<Extended, Errno> {
     let names = sized(|list: &mut [u8]| match list {
         [] => rustix::fs::listxattr_query(path),
         list => rustix::fs::listxattr(path, list),
     });
     let names = match names {
-        Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Vec::new()),
         names => names?,
     };
     let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
@@ -108,5 +112,21 @@ fn sized(call: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Er
             Err(Errno::RANGE) => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_that_are_not_known_are_not_given() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let known = Attributes::of(file.path()).unwrap();
+        known.give_to(file.as_file()).unwrap();
+        let error = Attributes { extended: Err(Errno::IO), ..known }.give_to(file.as_file());
+        assert_eq!(Errno::from_io_error(&error.unwrap_err()), Some(Errno::IO));
+        let error = Attributes::of(&file.path().join("x")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
     }
 }

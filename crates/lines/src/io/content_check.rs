@@ -117,6 +117,11 @@ impl ContentChecks {
         self.spellings.seen(input)
     }
 
+    /// Returns where standard input began: here, if the job opens it for the first time.
+    pub(super) fn start_of(&self, input: &str, here: u64) -> u64 {
+        self.spellings.start_of(input, here)
+    }
+
     /// Sets that all keys of an input were read.
     pub(crate) fn set_complete(&self, input: &str) {
         self.spellings.set_complete(input);
@@ -214,6 +219,7 @@ mod tests {
 
     use super::*;
     use crate::error::{Advice, Error, Setting};
+    use crate::keys::KeySpec;
     use crate::progress::Note;
 
     /// A stream that returns a few bytes at a time.
@@ -365,6 +371,14 @@ mod tests {
         let list = b"a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0";
         assert!(ContentChecks::new(0, false).check("-", list, None).is_ok());
         assert!(ContentChecks::new(b'\n', false).check("-", list, None).is_err());
+        // The first one is not held back, although a tar archive may begin like it.
+        let checks = Arc::new(ContentChecks::new(0, false));
+        let mut stream = Checked::new(Trickle(list, 2), "-", &checks);
+        assert_eq!(stream.read(&mut [0; 64]).unwrap(), 2);
+        let tar = tar_header("a", 8);
+        let mut stream = Checked::new(Trickle(&tar, 2), "-", &checks);
+        let error = stream.read_to_end(&mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("a tar archive"), "{error}");
     }
 
     /// The header of a file in a tar archive, and the first bytes of the file.
@@ -443,6 +457,14 @@ mod tests {
     }
 
     #[test]
+    fn every_job_begins_where_standard_input_stands() {
+        let spellings = Spellings::default();
+        let checks = || ContentChecks::new(b'\n', false).with_spellings(&spellings);
+        assert_eq!((checks().start_of("-", 5), checks().start_of("-", 9)), (5, 5));
+        assert_eq!(ContentChecks::new(b'\n', false).start_of("-", 9), 9);
+    }
+
+    #[test]
     fn marks_and_line_ends_are_noted_once() {
         let notes = Notes::default();
         let noted = || notes.0.lock().unwrap().drain(..).collect::<Vec<_>>().join(" ");
@@ -472,6 +494,13 @@ mod tests {
         ] {
             checks.check("f", b"one\rtwo\r", None).unwrap();
             checks.check("g", b"one\r", None).unwrap();
+            checks.check("h", b"1%\r2%\r", None).unwrap();
+            checks.note(&notes);
+            assert_eq!(noted(), "");
+            ["f", "g", "h"].into_iter().for_each(|name| checks.set_complete(name));
+            // Later bytes have an LF.
+            let lines = [&b"1%\r2%"[..], b"done"].into_iter();
+            checks.seen("h").look_at(&KeySpec::default(), b'\n', lines, true);
             checks.note(&notes);
             assert_eq!(noted(), "CrLineEnds { input: \"f\", more: 0 }");
         }

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Seek};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use super::byte_range::ByteRange;
 use super::compression::{Codec, Magic, memory_limit};
@@ -75,8 +75,6 @@ impl InputOpener<'_> {
     /// the shell, continues after the bytes that are the input.
     pub(super) fn stdin(&self) -> io::Result<InputKind> {
         use std::os::fd::AsFd;
-        /// Where standard input began: a job may open it several times, for the same bytes.
-        static BEGIN: OnceLock<u64> = OnceLock::new();
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         check_readable(&file)?;
         let data = file.metadata()?;
@@ -85,7 +83,7 @@ impl InputOpener<'_> {
         }
         if data.is_file() {
             let begin = file.stream_position()?;
-            let start = (*BEGIN.get_or_init(|| begin)).min(data.len());
+            let start = self.checks.start_of(self.name, begin).min(data.len());
             if has_true_size(&file, start, &data)? {
                 file.seek(io::SeekFrom::Start(data.len().max(begin)))?;
                 let range = ByteRange { start, end: data.len() };

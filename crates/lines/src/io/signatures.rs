@@ -311,7 +311,10 @@ fn has_ar_member(begin: &[u8]) -> Option<bool> {
     }
 }
 
-/// A tar archive begins with a header of 512 bytes: a name and its padding, a mode in octal digits, and
+/// Bytes of a header in a tar archive.
+const TAR_HEADER: usize = 512;
+
+/// A tar archive begins with a header: a name and its padding, a mode in octal digits, and
 /// later the checksum of all bytes, in which its own 8 bytes count as spaces.
 fn is_tar(begin: &[u8]) -> Option<bool> {
     const NAME: usize = 100;
@@ -326,7 +329,7 @@ fn is_tar(begin: &[u8]) -> Option<bool> {
     if !is_name || !is_mode || padding.iter().any(|byte| *byte != 0) {
         return Some(false);
     }
-    let header = begin.get(..512)?;
+    let header = begin.get(..TAR_HEADER)?;
     let digits = header[CHECKSUM].trim_ascii_start();
     let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     let checksum = str::from_utf8(&digits[..end]).ok();
@@ -412,6 +415,11 @@ pub(super) fn detect(begin: &[u8], delimiter: u8, ended: bool, unpacked: bool) -
     }
     for (found, pattern, confirm) in SIGNATURES {
         if !begin.iter().zip(pattern).all(|(byte, (value, mask))| byte & mask == *value) {
+            continue;
+        }
+        // A record that ends in NUL begins like a tar archive. A stream does not hold it back for the
+        // rest of a header, which is looked at when it has come.
+        if found == TAR && delimiter == 0 && !ended && begin.len() < TAR_HEADER {
             continue;
         }
         match (begin.len() >= pattern.len()).then(|| confirm(begin)).flatten() {

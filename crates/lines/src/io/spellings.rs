@@ -15,9 +15,11 @@ pub struct Spellings(Arc<Mutex<BTreeMap<String, Known>>>);
 /// What is known of an input.
 #[derive(Debug, Default)]
 struct Known {
+    /// Where it began if it is standard input: a job may open it several times, for the same bytes.
+    start: Option<u64>,
     /// Whether it begins with a byte order mark.
     mark: bool,
-    /// Whether it has CR, but no LF.
+    /// Whether its first bytes have CR, but no LF.
     cr: bool,
     spelling: Arc<SeenSpelling>,
     /// Whether all its keys were read.
@@ -71,6 +73,11 @@ impl Spellings {
         Arc::clone(&self.known().entry(input.to_owned()).or_default().spelling)
     }
 
+    /// Returns where standard input began: here, if the job opens it for the first time.
+    pub(super) fn start_of(&self, input: &str, here: u64) -> u64 {
+        *self.known().entry(input.to_owned()).or_default().start.get_or_insert(here)
+    }
+
     /// Adds the result of a look at the first bytes of an input.
     pub(super) fn add_begin(&self, input: &str, mark: bool, cr: bool, ends: Spelling) {
         let mut known = self.known();
@@ -94,7 +101,9 @@ impl Spellings {
             let more = marks.map(|(_, input)| input.mark_noted = true).count() as u64;
             progress.note(Note::ByteOrderMark { input: name, more });
         }
-        let mut cr = known.iter_mut().filter(|(_, input)| input.cr && !input.cr_noted);
+        // What follows the first bytes may have an LF.
+        let is_one_line = |input: &Known| input.cr && input.complete && input.ends().is_none();
+        let mut cr = known.iter_mut().filter(|(_, input)| is_one_line(input) && !input.cr_noted);
         if let Some((name, first)) = cr.next() {
             first.cr_noted = true;
             let more = cr.map(|(_, input)| input.cr_noted = true).count() as u64;

@@ -4,7 +4,7 @@
 //! pass notes the spelling of the keys that it reads, and filters of lines record it, so that both can
 //! be compared. This is the one place that says what differs, for every reader of keys.
 //!
-//! Cost: a look at the last byte of each key, and at all bytes of keys that are hexadecimal.
+//! Cost: a look at the last byte of each key, and at the first 16 of keys that are hexadecimal.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -211,7 +211,7 @@ impl SeenSpelling {
             for key in keys.clone().take(ended) {
                 found |= if key.ends_with(b"\r") { CRLF } else { LF };
             }
-        } else if !is_line && keys.len() > 0 {
+        } else if !is_line && keys.len() > usize::from(unended) {
             found |= LF;
         }
         let is_decided = |flags| flags & OTHER != 0 || flags & (LOWER | UPPER) == LOWER | UPPER;
@@ -230,6 +230,9 @@ impl SeenSpelling {
     }
 }
 
+/// Bytes of a key that are looked at: a digest shows its case in them.
+const HEX_BYTES: usize = 16;
+
 /// Returns the cases of the letters of a hexadecimal key, which may have `-` and `:` between digits.
 fn hex_flags(key: &[u8]) -> u8 {
     const FLAGS: [u8; 256] = {
@@ -247,7 +250,7 @@ fn hex_flags(key: &[u8]) -> u8 {
         flags
     };
     let key = key.strip_suffix(b"\r").unwrap_or(key);
-    key.iter().fold(0, |flags, byte| flags | FLAGS[usize::from(*byte)])
+    key.iter().take(HEX_BYTES).fold(0, |flags, byte| flags | FLAGS[usize::from(*byte)])
 }
 
 #[cfg(test)]
@@ -265,7 +268,7 @@ mod tests {
         use HexCase::{Lower, Upper};
         use LineEnds::{Both, Crlf, Lf};
         type Case<'a> = (&'a [&'a [u8]], bool, Option<LineEnds>, Option<HexCase>);
-        let cases: [Case<'_>; 11] = [
+        let cases: [Case<'_>; 12] = [
             (&[], false, None, None),
             (&[b"12", b"34"], false, Some(Lf), None),
             (&[b"0a", b"", b"34"], false, Some(Lf), Some(Lower)),
@@ -277,6 +280,7 @@ mod tests {
             (&[b"0Ab"], false, Some(Lf), None),
             (&[b"0A", b"word"], false, Some(Lf), None),
             (&[b"00-1F:AA"], false, Some(Lf), Some(Upper)),
+            (&[b"0123456789abcdefXYZ"], false, Some(Lf), Some(Lower)),
         ];
         for (keys, unended, ends, case) in cases {
             let spelling = spelling(keys, unended);

@@ -166,7 +166,11 @@ pub(super) fn check_job(
             let shared = Shared { filter, hash };
             let checked = check(&settings, &shared, &inputs, query, output.writer());
             let checked = checked.map_err(IntoPyErr::into_py_err)?;
-            reporter.warn_if_spelled_differently(&settings, recorded, "the filter");
+            let found = match check_options.invert {
+                true => checked.found < checked.lines,
+                false => checked.found > 0,
+            };
+            reporter.warn_if_spelled_differently(&settings, recorded, found, "the filter");
             let counts = Counts { lines: checked.lines, kept: checked.found, passes: 1 };
             Ok(((counts, reporter.phases()), output.finish()?))
         })?;

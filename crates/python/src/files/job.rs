@@ -191,14 +191,15 @@ impl Progress for ProgressReporter {
 
 impl ProgressReporter {
     /// Warns if the keys that a job has read are spelled differently from those of a filter. `None`: it
-    /// does not record how they are.
+    /// does not record how they are. `found`: some were found in it, or none were looked for.
     pub(super) fn warn_if_spelled_differently(
         &self,
         settings: &Settings<'_>,
         recorded: Option<Spelling>,
+        found: bool,
         filter: &str,
     ) {
-        for (difference, input) in settings.spelling_differences(recorded) {
+        for (difference, input) in settings.spelling_differences(recorded, found) {
             self.warn_of(difference, &input, filter);
         }
     }

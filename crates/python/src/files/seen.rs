@@ -92,7 +92,7 @@ impl SeenJob {
         let counts = counts.map_err(|error| explain_full(error, memory.filter.as_dyn()));
         let counts = counts.map_err(IntoPyErr::into_py_err)?;
         let filter = self.path.display().to_string();
-        reporter.warn_if_spelled_differently(&settings, files.spelling, &filter);
+        reporter.warn_if_spelled_differently(&settings, files.spelling, true, &filter);
         reporter.flush()?;
         let lines = output.finish()?;
         if !self.dry_run && (counts.new > 0 || files.fresh) {

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, WindowedBloomFilter};
-use petal_lines::atomic_file::{AtomicFile, beside};
+use petal_lines::atomic_file::{AtomicFile, beside, check_whole};
 use petal_lines::{
     FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, Spelling,
     filter_metadata, format_count, format_rate, format_size, recorded_log_id, recorded_spelling,
@@ -162,7 +162,8 @@ impl SeenFiles {
             Ok(data) if !data.is_file() => Err(Exception::Input
                 .new_err(format_args!("{shown}: is not a regular file; move it away"))),
             _ => {
-                let file = File::open(&self.exact).map_err(|e| cannot_read(&self.exact, &e))?;
+                let file = check_whole(&self.exact).and_then(|()| File::open(&self.exact));
+                let file = file.map_err(|e| cannot_read(&self.exact, &e))?;
                 FingerprintLog::open(file, &shown).map(Some).map_err(IntoPyErr::into_py_err)
             }
         }

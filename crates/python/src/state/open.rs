@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use petal::{AnyFilter, Mapped, Persist as _};
 use petal_interop::{ForeignFilter, Format, GZIP, KeyType};
+use petal_lines::atomic_file::check_whole;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -183,8 +184,8 @@ fn read_state(
 pub(crate) fn map(path: &Path) -> PyResult<Mapped> {
     let file = open_regular_file(path)?;
     // SAFETY: the map is private and read only. If another process truncates the file, the kernel
-    // kills this process with SIGBUS; no wrong result and no corrupted memory. petal never changes
-    // a filter file in place: it renames a new file over it.
+    // kills this process with SIGBUS; no wrong result and no corrupted memory. petal itself renames a
+    // new file over a filter file, or changes bits in place, no value of which is invalid.
     unsafe { Mapped::open(&file) }.map_err(|error| invalid(error, Some(path)))
 }
 
@@ -196,5 +197,5 @@ fn open_regular_file(path: &Path) -> PyResult<File> {
         return Err(Exception::Input
             .new_err(format_args!("{}: is {found}, expected a filter file", path.display())));
     }
-    File::open(path).map_err(|error| cannot_read(path, &error))
+    check_whole(path).and_then(|()| File::open(path)).map_err(|error| cannot_read(path, &error))
 }
