@@ -160,7 +160,7 @@ mod with_feature {
         }
         assert_eq!(dir.run("common -c --column url --separator ; a.parquet c.csv").err, "");
         let quoted = dir.run("dedup --column url,id --keys-only --separator | --quote ' a.parquet");
-        assert!(quoted.text().starts_with("http://a.example/|1\nhttp://b.example/?q=x,y|2\n"));
+        assert!(quoted.out.starts_with(b"http://a.example/|1\nhttp://b.example/?q=x,y|2\n"));
     }
 
     #[test]
@@ -305,7 +305,8 @@ mod with_feature {
     /// Files that are much smaller than their values, and one with many columns.
     #[test]
     fn memory_of_rows_is_limited() {
-        const OVERHEAD: u64 = 16 << 20;
+        // 16 MiB in a release; the code of a test build is larger, most with all features.
+        const OVERHEAD: u64 = 24 << 20;
         let dir = TestDir::new();
         for name in ["zeros.parquet", "lists.parquet"] {
             dir.write(name, std::fs::read(golden("tables").join(name)).unwrap());
