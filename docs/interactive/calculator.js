@@ -257,7 +257,7 @@
     return element("input", attributes);
   }
 
-  const unit = element("select", { "aria-label": text.unit, oninput: update },
+  const unit = element("select", { id: "petal-unit", "aria-label": text.unit, oninput: update },
     ...Object.keys(UNITS).map((name) => element("option", { value: name }, name)));
   inputs.unit = unit;
   const type = element("select", { oninput: update },
