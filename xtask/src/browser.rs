@@ -21,7 +21,7 @@ pub(crate) fn install() -> Result {
 /// Builds the book and the program.
 pub(crate) fn build() -> Result {
     book::build()?;
-    Step::cargo(python::PROGRAMS).run()
+    python::build_programs(&[])
 }
 
 /// Runs `tests/browser`.

@@ -16,15 +16,20 @@ pub(crate) fn check() -> Result {
     Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
+/// What every test of the workspace is compiled with: all crates and all features of the program. Another selection
+/// would compile the crates once more.
+pub(crate) const WORKSPACE: [&str; 3] =
+    ["--workspace", "--features", "petal-cli/object-store,petal-cli/parquet"];
+
 /// Builds all tests of the workspace.
 pub(crate) fn build_tests() -> Result {
-    Step::cargo(&["test", "--workspace", "--no-run"]).run()
+    Step::cargo(&[&["test", "--no-run"], &WORKSPACE[..]].concat()).run()
 }
 
 /// Runs all tests of the workspace; prints their number and the slowest ones.
 pub(crate) fn run_tests() -> Result {
     let mut tally = Tally::default();
-    let test = ["test", "--workspace", "--no-fail-fast"];
+    let test = [&["test", "--no-fail-fast"], &WORKSPACE[..]].concat();
     let programs = ["--tests", "--", "-Zunstable-options", "--report-time"];
     // A test program of the stable toolchain reports times only with this variable. A build must not have it: the scripts
     // of some dependencies would run again.

@@ -53,8 +53,7 @@ pub(crate) fn install() -> Result {
         .filter(|name| root().join("examples").join(name).join("Cargo.toml").exists())
         .map(|name| format!("petal-example-{name}"))
         .collect();
-    let bins = own.iter().flat_map(|name| ["--bin", name]);
-    Step::cargo(&python::PROGRAMS.iter().copied().chain(bins).collect::<Vec<_>>()).run()
+    python::build_programs(&own)
 }
 
 /// Runs the tests in `examples`.

@@ -4,6 +4,7 @@
 //! outside the workspace.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::step::{Result, Step, root};
 
@@ -17,7 +18,8 @@ const NEEDED: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 /// The crate whose examples are run from its package.
 const LIBRARY: &str = "petal-filters";
 
-/// Packs and builds every published crate, then runs the examples of the packed library.
+/// Packs and builds every published crate, runs the program without optional features, and the examples of the packed
+/// library.
 pub(crate) fn package() -> Result {
     // Cargo keeps the unpacked sources of a local registry in its home, by path and version: in the same folder, a
     // second run would compile the packages of the first.
@@ -48,6 +50,7 @@ fn package_into(folder: &Path) -> Result {
             }
         }
     }
+    refuses_what_it_was_built_without(&folder.join("debug/petal"))?;
     let outside = std::env::temp_dir().join(format!("petal-package-{}", std::process::id()));
     copy(&folder_of(&packed, LIBRARY)?, &outside)
         .map_err(|error| format!("{}: {error}", outside.display()))?;
@@ -63,6 +66,35 @@ fn package_into(folder: &Path) -> Result {
     .run();
     let _ = std::fs::remove_dir_all(&outside);
     tested
+}
+
+/// Runs the program without the features that all other tests have, and checks its messages.
+fn refuses_what_it_was_built_without(petal: &Path) -> Result {
+    for (input, expected) in [
+        (
+            "testdata/tables/a.parquet",
+            "petal: testdata/tables/a.parquet: is a Parquet file, expected lines; build petal with the cargo feature \
+             `parquet` to read its columns, or use --text",
+        ),
+        (
+            "https://***@host/path",
+            "petal: https://***@host/path: cannot read: this petal was built without object storage; build it with \
+             `cargo install",
+        ),
+    ] {
+        let mut command = Command::new(petal);
+        let secret = input.replace("***", "secret");
+        let output =
+            command.args(["dedup", "--column", "url", &secret]).current_dir(root()).output();
+        let output = output.map_err(|e| format!("cannot start {}: {e}", petal.display()))?;
+        let message = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() || !message.starts_with(expected) {
+            return Err(format!(
+                "the program without features: expected {expected:?}, found {message:?}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the folder of an unpacked package.

@@ -1,15 +1,11 @@
 //! `python`: builds the Python package, installs it in a virtual environment and runs its tests.
 
+use crate::check;
 use crate::peers;
 use crate::step::{Result, Step, root};
 
 /// The virtual environment; git ignores it.
 const HOME: &str = "target/python";
-
-/// Builds the program, and the module as a dependency of its tests (in `deps`). With other packages or targets selected,
-/// dependencies would have other features than in `cargo test --workspace` and would be built a second time.
-pub(crate) const PROGRAMS: &[&str] =
-    &["build", "--workspace", "--bin", "petal", "--test", "foreign"];
 
 /// A group of tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +34,14 @@ pub(crate) fn install(engines: bool) -> Result {
     // The profile of the other tests: optimized, with all checks, and without a second build of the libraries.
     install_with(&["--profile", "dev"], engines)?;
     // The tests compare with the program and load the module; a build during a test could exceed its timeout.
-    Step::cargo(PROGRAMS).run()
+    build_programs(&[])
+}
+
+/// Builds the program, the module as a dependency of its tests (in `deps`), and more binaries.
+pub(crate) fn build_programs(bins: &[String]) -> Result {
+    let programs = ["--bin", "petal", "--test", "foreign"];
+    let more = bins.iter().flat_map(|name| ["--bin", name]).collect::<Vec<_>>();
+    Step::cargo(&[&["build"], &check::WORKSPACE[..], &programs, &more].concat()).run()
 }
 
 fn install_with(options: &[&str], engines: bool) -> Result {

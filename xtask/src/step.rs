@@ -7,6 +7,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// The result of a command; the error is a sentence.
@@ -42,6 +43,19 @@ pub(crate) fn with_output_at_end<T>(run: impl FnOnce() -> T) -> T {
     let result = run();
     OUTPUT_AT_END.set(false);
     result
+}
+
+/// The seconds of each step that has ended, and its command.
+static TIMES: Mutex<Vec<(f64, String)>> = Mutex::new(vec![]);
+
+/// Prints the steps of this process that took more than ten seconds, in the order in which they ended.
+pub(crate) fn print_times() {
+    println!("\nsteps:");
+    for (seconds, step) in TIMES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        if *seconds > 10.0 {
+            println!("{seconds:8.0} s  {step}");
+        }
+    }
 }
 
 /// A command, run in the root of the repository.
@@ -106,13 +120,22 @@ impl Step {
 
     /// Runs the step.
     pub(crate) fn run(mut self) -> Result {
+        let start = Instant::now();
         let status = if OUTPUT_AT_END.get() {
             self.status_with_output_at_end()?
         } else {
             eprintln!("\n==> {}", self.shown);
             self.status()?
         };
-        if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
+        self.ended(start, status)
+    }
+
+    /// Keeps the time of the step for [`print_times`].
+    fn ended(self, start: Instant, status: ExitStatus) -> Result {
+        let failed = format!("`{}` failed ({status})", self.shown);
+        let time = (start.elapsed().as_secs_f64(), self.shown);
+        TIMES.lock().unwrap_or_else(PoisonError::into_inner).push(time);
+        if status.success() { Ok(()) } else { Err(failed) }
     }
 
     fn status(&mut self) -> Result<ExitStatus> {
@@ -122,7 +145,6 @@ impl Step {
     /// Runs the command with its output in a file, and prints the file. A pipe would stay open as long as any server
     /// that the command has started.
     fn status_with_output_at_end(&mut self) -> Result<ExitStatus> {
-        let start = Instant::now();
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let name = [std::process::id() as usize, STARTED.fetch_add(1, Ordering::Relaxed)];
         let path = std::env::temp_dir().join(format!("petal-step-{}-{}.txt", name[0], name[1]));
@@ -131,8 +153,7 @@ impl Step {
         eprintln!("\n==> started: {} (output in {} until it ends)", self.shown, path.display());
         self.command.stdout(file.try_clone().map_err(failed)?).stderr(file);
         let status = self.status();
-        let mut text =
-            format!("\n==> {} ({} s)\n", self.shown, start.elapsed().as_secs()).into_bytes();
+        let mut text = format!("\n==> {}\n", self.shown).into_bytes();
         text.extend(fs::read(&path).map_err(failed)?);
         fs::remove_file(&path).map_err(failed)?;
         let _ = io::stderr().write_all(&text);
@@ -142,6 +163,7 @@ impl Step {
     /// Runs the step, prints its standard output and passes each line to `on_line`.
     pub(crate) fn run_with_lines(mut self, mut on_line: impl FnMut(&str)) -> Result {
         eprintln!("\n==> {}", self.shown);
+        let start = Instant::now();
         let mut child = self
             .command
             .stdout(Stdio::piped())
@@ -155,7 +177,7 @@ impl Step {
             }
         }
         let status = child.wait().map_err(|e| format!("lost `{}`: {e}", self.shown))?;
-        if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status})", self.shown)) }
+        self.ended(start, status)
     }
 
     /// Runs the step without output and returns its standard output. `None` if it fails.

@@ -13,6 +13,12 @@ use crate::{browser, check, example, lab, loom, package, peers, python, release,
 
 /// Runs all tests; those with foreign programs and those with engines if selected.
 pub(crate) fn test(foreign: bool, engines: bool) -> Result {
+    let outcome = run_test(foreign, engines);
+    step::print_times();
+    outcome
+}
+
+fn run_test(foreign: bool, engines: bool) -> Result {
     side_by_side(
         || check::check().and_then(|()| check::build_tests()),
         || install(foreign, engines),
@@ -22,10 +28,7 @@ pub(crate) fn test(foreign: bool, engines: bool) -> Result {
         example::install()?;
         browser::build()?;
     }
-    let beside = || side_by_side(|| others(foreign), || python_package(foreign, engines));
-    let features = || if foreign { peers::test_features() } else { Ok(()) };
-    let steps: [&dyn Fn() -> Result; 2] = [&beside, &features];
-    run_all(steps)
+    side_by_side(|| others(foreign), || python_package(foreign, engines))
 }
 
 /// Installs and builds what does not use the target folder of the workspace.
@@ -46,7 +49,7 @@ fn install(foreign: bool, engines: bool) -> Result {
 fn others(foreign: bool) -> Result {
     let own: &[Step] = &[check::run_tests, loom::loom];
     let with_foreign: &[Step] = &[
-        peers::test_formats,
+        peers::test,
         wasm::wasm,
         release::pack_dev_builds,
         package::package,

@@ -56,26 +56,6 @@ fn tables_are_no_filters() {
     }
 }
 
-#[cfg(not(feature = "parquet"))]
-#[test]
-fn plain_build_refuses_tables_by_name() {
-    let dir = dir();
-    for (name, what) in [
-        ("a.parquet", "a Parquet file"),
-        ("a.arrow", "an Arrow file"),
-        ("a.arrows", "an Arrow stream"),
-    ] {
-        for args in ["dedup --column url", "dedup --column url --keys-only", "dedup"] {
-            let line = dir.run(&format!("{args} {name}")).failure();
-            let expected = format!(
-                "petal: {name}: is {what}, expected lines; build petal with the cargo feature `parquet` to read \
-                 its columns, or use --text"
-            );
-            assert_eq!(line, expected);
-        }
-    }
-}
-
 #[cfg(feature = "parquet")]
 mod with_feature {
     use petal_testkit::pages::{Block, read, root};

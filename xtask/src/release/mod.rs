@@ -86,7 +86,7 @@ pub(crate) fn publish_crates() -> Result {
 
 /// Packs the program and the module of the dev profile, and checks the archives. Takes seconds after the tests.
 pub(crate) fn pack_dev_builds() -> Result {
-    Step::cargo(crate::python::PROGRAMS).run()?;
+    crate::python::build_programs(&[])?;
     let files = root().join("target/release-dev");
     remake(&files)?;
     let target = Target { name: "dev", ..TARGETS[0] };

@@ -565,32 +565,6 @@ fn redirected_input_that_changes_is_an_error() {
     assert!(dir.sh(script).failure().contains("changed while"));
 }
 
-/// A build without object storage refuses addresses, unless a file has the name.
-#[test]
-#[cfg(not(feature = "object-store"))]
-fn address_is_refused_without_the_feature() {
-    let dir = TestDir::new();
-    dir.write("a", "x\n");
-    for address in ["s3://b/k", "gs://b/k", "az://b/k", "https://h/p?***", "http://***@h/p"] {
-        let secret = address.replace("***", "SECRET");
-        for (args, doing) in [
-            (format!("dedup {secret}"), "read"),
-            (format!("common a {secret}"), "read"),
-            (format!("dedup a -o {secret}"), "write"),
-        ] {
-            let error = dir.run(&args).failure();
-            let text = "this petal was built without object storage; build it with `cargo install";
-            assert!(
-                error.contains(&format!("petal: {address}: cannot {doing}: {text}")),
-                "{error}"
-            );
-        }
-    }
-    std::fs::create_dir_all(dir.files.file("s3:/b")).unwrap();
-    dir.write("s3:/b/k", "y\n");
-    assert_eq!(dir.run("dedup s3://b/k").text(), "y\n");
-}
-
 #[test]
 fn addresses_of_filters_are_refused() {
     let dir = TestDir::new();
