@@ -2,8 +2,7 @@
 //!
 //! The graph comes from `cargo metadata` and from the paths in the code. It must have no cycle: between crates, between
 //! the top-level modules of a crate, or between its files. Unsafe code is allowed only below [`UNSAFE_CODE`], and
-//! files have a maximum length. The tables between the markers in ARCHITECTURE.md and docs/design/modules.md are
-//! generated.
+//! files have a maximum length. The tables between the markers in ARCHITECTURE.md are generated.
 
 mod graph;
 mod page;
@@ -70,7 +69,7 @@ struct Crate {
     modules: Graph,
 }
 
-/// Checks everything and fails if there is a finding. With `write`, the pages are updated first.
+/// Checks everything and fails if there is a finding. With `write`, the page is updated first.
 pub(crate) fn arch(write: bool) -> Result {
     eprintln!("\n==> arch");
     let root = root();
@@ -86,18 +85,14 @@ pub(crate) fn arch(write: bool) -> Result {
         println!("note: {}: {} lines without tests", file.path, file.lines);
     }
 
-    let modules = page::all_modules(&crates, &root.join("crates/python/python/petal"))?;
-    for (name, tables) in
-        [("ARCHITECTURE.md", page::overview(&crates)), ("docs/design/modules.md", modules)]
-    {
-        let path = root.join(name);
-        let old = fs::read_to_string(&path).map_err(|e| format!("cannot read {name}: {e}"))?;
-        let new = page::replace(&old, &tables).map_err(|e| format!("{name}: {e}"))?;
-        if write && new != old {
-            fs::write(&path, &new).map_err(|e| format!("cannot write {name}: {e}"))?;
-        } else if new != old {
-            findings.push(format!("{name}: out of date; run `cargo x arch --write`"));
-        }
+    let path = root.join("ARCHITECTURE.md");
+    let old = fs::read_to_string(&path).map_err(|e| format!("cannot read ARCHITECTURE.md: {e}"))?;
+    let new = page::replace(&old, &page::overview(&crates))
+        .map_err(|e| format!("ARCHITECTURE.md: {e}"))?;
+    if write && new != old {
+        fs::write(&path, &new).map_err(|e| format!("cannot write ARCHITECTURE.md: {e}"))?;
+    } else if new != old {
+        findings.push("ARCHITECTURE.md: out of date; run `cargo x arch --write`".to_owned());
     }
     for finding in &findings {
         println!("arch: {finding}");

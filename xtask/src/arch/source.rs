@@ -224,7 +224,7 @@ pub(super) fn first_sentence(text: &str) -> String {
 }
 
 /// `text` up to the end of its first sentence, the full stop excluded.
-pub(super) fn cut_sentence(text: &str) -> String {
+fn cut_sentence(text: &str) -> String {
     let end = text.find(". ").unwrap_or(text.len());
     // rustdoc resolves links, a page does not: only their text remains.
     let mut out = String::new();
