@@ -68,7 +68,7 @@ usage: cargo x COMMAND
   bench server     measure the module on redis-server: CPU time per request relative to GET
   bench python     compare the Python package with the program, the library and rbloom
   lab [ARG]...     compare ways to remember which URLs were seen: databases, sets, filters; rows go to results/
-  figures          update tables and plots of docs/performance/README.md and docs/performance/filters.md from results/
+  figures          update tables and plots of docs/performance/README.md from results/
 
 `--help` after the name of a benchmark lists its options.
 ";

@@ -13,10 +13,8 @@ use petal_bench::harness::rows::paired;
 use petal_testkit::bounds::binomial_range;
 
 const FIXTURE: &str = include_str!("fixtures/invented-filters.csv");
-const PAGE: &str = "before\n<!-- figures: targets -->\nold\n<!-- /figures -->\nbetween\n\
-    <!-- figures: rivals -->\n<!-- /figures -->\n<!-- figures: own --><!-- /figures -->\nafter\n";
-const PLOTS: [&str; 4] =
-    ["filters-absent.svg", "filters-insert.svg", "filters-space.svg", "filters-kernels.svg"];
+const PAGE: &str = "before\n<!-- figures: targets -->\nold\n<!-- /figures -->\nafter\n";
+const PLOTS: [&str; 3] = ["filters-absent.svg", "filters-insert.svg", "filters-kernels.svg"];
 const HEADER: &str = "suite,n,filter,target_rate,bits_per_key,measured_rate,absent_keys,keys,form,\
     kernel,operation,threads,ns_median,ns_by_round";
 
@@ -272,7 +270,7 @@ fn a_second_run_changes_nothing() {
     assert!(
         page.starts_with("before\n") && page.ends_with("\nafter\n") && !page.contains("\nold\n")
     );
-    assert!(page.contains("\nbetween\n") && page.contains("`results/machine/2000-01-02.csv`"));
+    assert!(page.contains("`results/machine/2000-01-02.csv`"));
     for plot in PLOTS {
         let svg = fs::read_to_string(root.join("docs/performance/plots").join(plot)).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{plot}");
@@ -314,12 +312,12 @@ fn an_empty_csv_gives_plots() {
 
 #[test]
 fn a_missing_marker_is_an_error_and_nothing_is_written() {
-    let page = PAGE.replace("<!-- figures: own -->", "");
+    let page = PAGE.replace("<!-- figures: targets -->", "");
     let root = root("figures-marker", &page);
     let problem = write(&root, None).unwrap_err();
     assert_eq!(
         problem,
-        "docs/performance/README.md: the marker `<!-- figures: own -->` is missing"
+        "docs/performance/README.md: the marker `<!-- figures: targets -->` is missing"
     );
     assert_eq!(fs::read_to_string(root.join("docs/performance/README.md")).unwrap(), page);
     assert!(!root.join("docs/performance/plots").exists());
@@ -337,9 +335,7 @@ fn two_files_of_one_date_are_an_error() {
 #[test]
 fn the_page_has_all_markers() {
     let page = include_str!("../../../docs/performance/README.md");
-    for name in ["targets", "rivals", "own"] {
-        assert!(replace(page, name, "x").is_ok(), "{name}");
-    }
+    assert!(replace(page, "targets", "x").is_ok());
     for plot in PLOTS {
         assert!(page.contains(&format!("(plots/{plot})")), "{plot}");
     }

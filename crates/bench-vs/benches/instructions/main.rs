@@ -23,7 +23,7 @@ use petal_bench_vs::family as rivals;
 #[derive(Parser)]
 #[command(bin_name = "instructions")]
 struct Args {
-    /// A name of the first column of docs/performance/filters.md
+    /// A name of the first column of docs/performance/README.md
     filter: String,
     operation: Operation,
     #[arg(value_parser = args::number)]

@@ -1,5 +1,4 @@
-//! `figures`: updates the tables and plots of docs/performance/README.md and docs/performance/filters.md from the CSV
-//! of the filter benchmarks, and the chart of README.md from that of the files benchmark.
+//! `figures`: updates the tables and plots of docs/performance/README.md from the CSV of the filter benchmarks, and the chart of README.md from that of the files benchmark.
 #![allow(clippy::print_stdout, reason = "a command-line tool")]
 
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use petal_bench::args;
 use petal_bench::figures::{self, targets::Verdict};
 use petal_bench::paths::root;
 
-/// Writes the tables of docs/performance/README.md and docs/performance/filters.md, and docs/performance/plots/*.svg
+/// Writes the tables of docs/performance/README.md, and docs/performance/plots/*.svg
 #[derive(Parser)]
 #[command(name = "cargo x figures", bin_name = "cargo x figures")]
 struct Args {

@@ -1,5 +1,4 @@
-//! The tables of docs/performance/filters.md: every type of filter and its rivals, from the rows of `cargo x bench
-//! family`.
+//! The tables of space and time: every type of filter and its rivals, from the rows of `cargo x bench family`.
 //!
 //! At a rate, a filter is represented by its smallest row with this target rate or a lower one.
 
@@ -63,43 +62,35 @@ pub(super) fn fill<'a>(results: &'a Results, like: &Row, form: &str) -> Option<&
 /// Space and the measured rate, at every rate.
 pub(super) fn space(results: &Results) -> String {
     let Some(n) = compared_at(results) else { return String::new() };
-    let heads: String = RATES
-        .map(|rate| format!(" {} %: bits per key | measured | × limit |", rate * 100.0))
-        .concat();
-    let limits: String = RATES.map(|rate| format!(" {:.2} | | 1 |", min_bits(rate))).concat();
+    let heads: String =
+        RATES.map(|rate| format!(" {} %: bits per key | measured |", rate * 100.0)).concat();
+    let limits: String = RATES.map(|rate| format!(" {:.2} | |", min_bits(rate))).concat();
     let mut text = format!(
         "**n = {}**\n\n| filter |{heads}\n|---|{}\n| *no filter can be below* |{limits}\n",
         size(n),
-        "--:|--:|--:|".repeat(RATES.len())
+        "--:|--:|".repeat(RATES.len())
     );
     for name in results.filters() {
         let cells = RATES.map(|rate| {
-            keeping(results, name, n, rate)
-                .map_or_else(|| " | | |".to_owned(), |row| cell(row, rate))
+            keeping(results, name, n, rate).map_or_else(|| " | |".to_owned(), |row| cell(row, rate))
         });
         text += &format!("| {name} |{}\n", cells.concat());
     }
     text
 }
 
-/// Bits, rate, and bits as a multiple of the lower bound. A rate significantly above the target is bold.
+/// Bits and rate. A rate significantly above the target is bold.
 fn cell(row: &Row, rate: f64) -> String {
     let target = row.target_rate.map_or(rate, |target| target.max(rate));
     let bits = row.bits_per_key.map_or(String::new(), |bits| format!("{bits:.2}"));
-    let (rate, times) = match (row.measured_rate, row.absent_keys) {
+    let rate = match (row.measured_rate, row.absent_keys) {
         (Some(rate), Some(tries)) if rate > upper_bound(target, tries) => {
-            (format!("**{}**", percent(rate)), over_min(row))
+            format!("**{}**", percent(rate))
         }
-        (Some(rate), _) => (percent(rate), over_min(row)),
-        _ => (String::new(), String::new()),
+        (Some(rate), _) => percent(rate),
+        _ => String::new(),
     };
-    format!(" {bits} | {rate} | {times} |")
-}
-
-fn over_min(row: &Row) -> String {
-    let at = row.measured_rate.filter(|&rate| rate > 0.0 && rate < 1.0).map(min_bits);
-    let times = row.bits_per_key.zip(at).map(|(bits, min)| bits / min);
-    times.map_or(String::new(), |times| format!("{times:.2}"))
+    format!(" {bits} | {rate} |")
 }
 
 /// Times at the first of the rates, a table for each size.
@@ -108,44 +99,31 @@ pub(super) fn speed(results: &Results) -> String {
     for n in results.sizes() {
         text += &format!(
             "**n = {}**\n\n\
-             | filter | how | bits per key | insert | absent | present | delete | filled in |\n\
-             |---|---|--:|--:|--:|--:|--:|--:|\n",
+             | filter | bits per key | fill | absent | present | delete |\n\
+             |---|--:|--:|--:|--:|--:|\n",
             size(n)
         );
         for name in results.filters() {
-            let Some(row) = keeping(results, name, n, RATES[0]) else { continue };
-            for form in ["batch", "single"] {
-                text += &line(results, row, form);
-            }
+            text += &keeping(results, name, n, RATES[0])
+                .map_or_else(String::new, |row| line(results, row));
         }
         text.push('\n');
     }
     text
 }
 
-/// The line of a filter in one form; empty if it does not have that form.
-fn line(results: &Results, row: &Row, form: &str) -> String {
+/// The line of a filter: of each operation the time in batches, and in parentheses the time key by key.
+fn line(results: &Results, row: &Row) -> String {
     let times = OPERATIONS.map(|operation| {
-        let found = timed(results, row, form, operation);
-        found.map_or(String::new(), |row| ns(row.ns_median))
+        let time = |form| match operation {
+            "insert" => fill(results, row, form),
+            _ => timed(results, row, form, operation),
+        };
+        match ["batch", "single"].map(|form| time(form).map(|row| ns(row.ns_median))) {
+            [Some(batch), Some(single)] => format!("{batch} ({single})"),
+            [one, other] => one.or(other).unwrap_or_default(),
+        }
     });
-    let Some(filled) = fill(results, row, form) else { return String::new() };
-    let seconds = filled.ns_median * row.n as f64 / 1e9;
-    let how = match (form, filled.operation.as_str()) {
-        (_, BUILD) => format!("{form}, built at once"),
-        _ => form.to_owned(),
-    };
-    format!(
-        "| {} | {how} | {:.2} | {} | {} |\n",
-        row.filter,
-        row.bits_per_key.unwrap_or(f64::NAN),
-        times.join(" | "),
-        self::seconds(seconds)
-    )
-}
-
-/// Three significant digits.
-fn seconds(value: f64) -> String {
-    let places = (2.0 - value.log10().floor()).clamp(0.0, 6.0) as usize;
-    format!("{value:.places$} s")
+    let bits = row.bits_per_key.unwrap_or(f64::NAN);
+    format!("| {} | {bits:.2} | {} |\n", row.filter, times.join(" | "))
 }

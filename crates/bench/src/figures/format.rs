@@ -21,12 +21,7 @@ fn raised(number: usize) -> String {
     number.to_string().bytes().map(|digit| digits[usize::from(digit - b'0')]).collect()
 }
 
-/// A ratio, or bits per key.
-pub(super) fn figure(value: f64) -> String {
-    format!("{value:.*}", figure_places(value))
-}
-
-/// A [`figure`] with enough decimals to differ from its bound.
+/// A ratio, or bits per key, with enough decimals to differ from its bound.
 pub(super) fn figure_near(value: f64, bound: f64) -> String {
     distinct(value, bound, figure_places(value))
 }
@@ -87,7 +82,6 @@ mod tests {
         let sizes = [100_000, 50_000_000, 400_000_000, 1_200_000, 123, 0].map(size);
         assert_eq!(sizes, ["10⁵", "5·10⁷", "4·10⁸", "12·10⁵", "123", "0"]);
         assert_eq!([0.01003, 0.000_998_7].map(percent), ["1.003 %", "0.09987 %"]);
-        assert_eq!([0.7501, 10.1].map(figure), ["0.750", "10.10"]);
         assert_eq!([1.234, 9.996].map(ns), ["1.23", "10.0"]);
     }
 

@@ -1,7 +1,7 @@
-//! `cargo x figures`: tables of docs/performance/README.md and docs/performance/filters.md, and their plots, from the
-//! CSV of the filter benchmarks; the chart of README.md from that of the files benchmark.
+//! `cargo x figures`: the tables and plots of docs/performance/README.md, from the CSV of the filter benchmarks; the
+//! chart of README.md from that of the files benchmark.
 //!
-//! Only the plots and the text between the markers of the pages are changed. Files are written after all of them have
+//! Only the plots and the text between the markers of the page are changed. Files are written after all of them have
 //! been generated. The same CSV gives the same bytes.
 
 mod chart;
@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use results::Results;
 
 const PAGE: &str = "docs/performance/README.md";
-const FAMILY_PAGE: &str = "docs/performance/filters.md";
 const PLOTS: &str = "docs/performance/plots";
 /// The suite of the rows of the family benchmark, and the suffix of its result files.
 const FAMILY: &str = "family";
@@ -44,8 +43,10 @@ pub struct Report {
 
 /// A path from the root and the new content of the file.
 type NewFile = (PathBuf, String);
+/// The name of a marker and the new text after it.
+type Body = (&'static str, String);
 
-/// Updates the pages and plots below `root` from a CSV file, or from the newest ones in `results/`: that of the filter
+/// Updates the page and plots below `root` from a CSV file, or from the newest ones in `results/`: that of the filter
 /// benchmarks, and those of the family benchmark (with the fastest kernels and with AVX2) and of the files benchmark if
 /// there are any.
 ///
@@ -66,28 +67,32 @@ pub fn write(root: &Path, from: Option<&Path>) -> Result<Report, String> {
         }
     };
     let mut report = Report { sources, targets: Vec::new(), changed: Vec::new() };
-    let mut files: Vec<NewFile> = Vec::new();
-    let (mut family, mut family_avx2) = (None, None);
+    let (mut bodies, mut files): (Vec<Body>, Vec<NewFile>) = (Vec::new(), Vec::new());
     for source in &report.sources {
         let text = read(source)?;
         if date(source, &format!("-{FILES}")).is_some() {
             let svg = common::chart(&text).map_err(|e| format!("{}: {e}", source.display()))?;
-            files.extend(svg.map(|svg| (Path::new(PLOTS).join("common.svg"), svg)));
+            files.extend(svg.map(|svg| plot("common.svg", svg)));
             continue;
         }
         let results = Results::parse(&text).map_err(|e| format!("{}: {e}", source.display()))?;
         let short = shown(root, source);
         let of = |suite: &str| results.rows.iter().any(|row| row.suite == suite);
         if date(source, &format!("-{FAMILY_AVX2}")).is_some() {
-            family_avx2 = Some((results, short));
+            let source = tables::source(&short, &results);
+            bodies.push(("avx2", rival_ratios::table(&results) + "\n" + &source));
         } else if of(FAMILY) {
-            family = Some((results, short));
+            bodies.extend(family_bodies(&results, &short));
+            files.push(plot("family-space.svg", plots::family(&results)?));
         } else {
             report.targets = targets::targets(&results);
-            files.extend(filter_files(root, &results, &report.targets, &short)?);
+            bodies.push(("targets", tables::targets(&report.targets, &short, &results)));
+            files.extend(filter_plots(&results)?);
         }
     }
-    files.extend(family_files(root, family, family_avx2)?);
+    if !bodies.is_empty() {
+        files.push(filled(root, &bodies)?);
+    }
     for (file, text) in files {
         let full = root.join(&file);
         if fs::read_to_string(&full).is_ok_and(|old| old == text) {
@@ -109,62 +114,36 @@ fn shown(root: &Path, source: &Path) -> String {
     short.to_string_lossy().replace('\\', "/")
 }
 
-/// The page of the filter benchmarks and its plots.
-fn filter_files(
-    root: &Path,
-    results: &Results,
-    targets: &[targets::Target],
-    source: &str,
-) -> Result<Vec<NewFile>, String> {
-    let bodies = [
-        ("targets", tables::targets(targets, source, results)),
-        ("rivals", tables::suite(results, "rivals")),
-        ("own", tables::suite(results, "own")),
-    ];
-    let plots = [
-        ("filters-absent.svg", plots::time(results, "absent")?),
-        ("filters-insert.svg", plots::time(results, "insert")?),
-        ("filters-space.svg", plots::space(results)?),
-        ("filters-kernels.svg", plots::kernels(results)?),
-    ];
-    let plots = plots.map(|(name, svg)| (Path::new(PLOTS).join(name), svg));
-    Ok([filled(root, PAGE, &bodies)?].into_iter().chain(plots).collect())
+/// The plots of the filter benchmarks.
+fn filter_plots(results: &Results) -> Result<[NewFile; 3], String> {
+    Ok([
+        plot("filters-absent.svg", plots::time(results, "absent")?),
+        plot("filters-insert.svg", plots::time(results, "insert")?),
+        plot("filters-kernels.svg", plots::kernels(results)?),
+    ])
 }
 
-/// The page of the family benchmark and its plot, from its rows with the fastest kernels and with AVX2, each with its
-/// source.
-fn family_files(
-    root: &Path,
-    fastest: Option<(Results, String)>,
-    avx2: Option<(Results, String)>,
-) -> Result<Vec<NewFile>, String> {
-    let (mut bodies, mut plot) = (Vec::new(), None);
-    if let Some((results, source)) = fastest {
-        bodies.extend([
-            ("space", family::space(&results)),
-            ("speed", family::speed(&results)),
-            ("rivals", rival_ratios::table(&results)),
-            ("source", tables::source(&source, &results)),
-        ]);
-        plot = Some((Path::new(PLOTS).join("family-space.svg"), plots::family(&results)?));
-    }
-    if let Some((results, source)) = avx2 {
-        let source = tables::source(&source, &results);
-        bodies.push(("avx2", rival_ratios::table(&results) + "\n" + &source));
-    }
-    if bodies.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok([filled(root, FAMILY_PAGE, &bodies)?].into_iter().chain(plot).collect())
+/// The tables of the family benchmark with the fastest kernels.
+fn family_bodies(results: &Results, source: &str) -> [Body; 4] {
+    [
+        ("space", family::space(results)),
+        ("speed", family::speed(results)),
+        ("ratios", rival_ratios::table(results)),
+        ("source", tables::source(source, results)),
+    ]
 }
 
-/// A page with new text between its markers.
-fn filled(root: &Path, page: &str, bodies: &[(&str, String)]) -> Result<NewFile, String> {
-    let mut text = read(&root.join(page))?;
+fn plot(name: &str, svg: String) -> NewFile {
+    (Path::new(PLOTS).join(name), svg)
+}
+
+/// The page with new text between its markers.
+fn filled(root: &Path, bodies: &[Body]) -> Result<NewFile, String> {
+    let mut text = read(&root.join(PAGE))?;
     for (name, body) in bodies {
-        text = page::replace(&text, name, body).map_err(|e| format!("{page}: {e}"))?;
+        text = page::replace(&text, name, body).map_err(|e| format!("{PAGE}: {e}"))?;
     }
-    Ok((PathBuf::from(page), text))
+    Ok((PathBuf::from(PAGE), text))
 }
 
 fn read(file: &Path) -> Result<String, String> {

@@ -1,6 +1,4 @@
-//! The plots of docs/performance/README.md and docs/performance/filters.md.
-
-use petal::math::classic_bits;
+//! The plots of docs/performance/README.md.
 
 use super::chart::{Axis, Head, Series, bars, lines};
 use super::family::{RATES, compared_at, keeping, min_bits};
@@ -92,33 +90,6 @@ fn times(results: &Results, is_shown: impl Fn(&Row) -> bool) -> Vec<(f64, f64)> 
         })
     };
     results.sizes().into_iter().filter_map(|n| Some((n as f64, at(n)?))).collect()
-}
-
-/// Bits per key by the measured rate: every filter of the filter benchmarks.
-pub(super) fn space(results: &Results) -> Plot {
-    let n = compared_at(results).unwrap_or(0);
-    let mut series: Vec<Series> = Vec::new();
-    for name in results.filters() {
-        let rows = results.rows.iter().filter(|row| row.filter == name && point(row).is_some());
-        let nearest = rows.min_by_key(|row| row.n.abs_diff(n)).and_then(point);
-        let series_of =
-            |point| Series { name: name.to_owned(), points: vec![point], is_curve: false };
-        series.extend(nearest.map(series_of));
-    }
-    let (min, max) = range(series.iter().map(|series| series.points[0].0), (0.001, 0.1));
-    let (min, max) = (min / 2.0, (max * 2.0).min(0.5));
-    series.push(curve("classic filter, best case", min, max, |rate| classic_bits(1, rate)));
-    series.push(curve("lower bound: log₂(1/rate)", min, max, min_bits));
-    let (light, heavy) =
-        range(series.iter().flat_map(|series| &series.points).map(|point| point.1), (1.0, 20.0));
-    let head = Head {
-        title: "Space: bits per key, by measured false-positive rate",
-        subtitle: "Filters of about a million keys. Lower, and further left, is better.",
-        x_label: RATE_LABEL,
-        height: 620,
-    };
-    let y = Axis { range: (light - 0.5).floor()..heavy.ceil() + 0.5, ticks: short };
-    lines(&head, &Axis { range: min..max, ticks: percent }, &y, false, &series)
 }
 
 /// Bits per key by the measured rate: a line for each type of filter and each rival.

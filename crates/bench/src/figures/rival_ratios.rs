@@ -56,8 +56,8 @@ struct Ratio {
 /// Returns the table of all pairs at all sizes.
 pub(super) fn table(results: &Results) -> String {
     let mut text = String::from(
-        "| other library | petal's | n | space | fill | absent | present | delete | ahead in | not ahead in |\n\
-         |---|---|--:|--:|--:|--:|--:|--:|---|---|\n",
+        "| other library | petal's | n | space | fill | absent | present | delete | not ahead in |\n\
+         |---|---|--:|--:|--:|--:|--:|--:|---|\n",
     );
     for pair in &PAIRS {
         for n in results.sizes() {
@@ -101,13 +101,12 @@ fn line(results: &Results, pair: &Pair, n: u64) -> Option<String> {
         });
     }
     Some(format!(
-        "| {} | {} | {} | {} | {} | {} |\n",
+        "| {} | {} | {} | {} | {} |\n",
         pair.rival,
         pair.petal,
         size(n),
         cells.join(" | "),
-        listed(&parts, |ratio| ratio < 1.0),
-        listed(&parts, |ratio| ratio >= 1.0)
+        behind(&parts)
     ))
 }
 
@@ -131,12 +130,12 @@ fn figure(ratio: f64) -> String {
     if ratio < 0.1 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
 }
 
-/// Returns the names of the ratios; of an operation both in batches and key by key only the first.
-fn listed(parts: &[Ratio], is: impl Fn(f64) -> bool) -> String {
-    let names = parts.iter().filter(|part| is(part.ratio)).filter(|part| {
+/// Returns the names of the ratios of 1 and more; of an operation both in batches and key by key only the first.
+fn behind(parts: &[Ratio]) -> String {
+    let is = |part: &&Ratio| part.ratio >= 1.0;
+    let names = parts.iter().filter(is).filter(|part| {
         let batch = part.name.strip_suffix(PER_KEY);
-        let same = |other: &&Ratio| Some(other.name.as_str()) == batch;
-        !parts.iter().find(same).is_some_and(|batch| is(batch.ratio))
+        !parts.iter().filter(is).any(|other| Some(other.name.as_str()) == batch)
     });
     let names: Vec<&str> = names.map(|part| part.name.as_str()).collect();
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }

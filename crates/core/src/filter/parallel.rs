@@ -12,8 +12,8 @@
 //! which saves more than that if the filter is much larger than the caches.
 //!
 //! Source: radix partitioning as in database joins (Manegold, Boncz & Kersten 2002, "Optimizing
-//! main-memory join on modern hardware"). Measurements:
-//! `docs/design/filters/parallel-build.md`.
+//! main-memory join on modern hardware"). `docs/design/filters/concurrent.md` has
+//! the alternatives.
 
 use core::num::NonZeroUsize;
 use std::sync::Mutex;

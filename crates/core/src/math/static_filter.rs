@@ -35,7 +35,7 @@ pub fn information_bits(fpr: f64) -> f64 {
     -fpr.log2()
 }
 
-/// The size of a ribbon over [`information_bits`], measured: docs/performance/filters.md.
+/// The size of a ribbon over [`information_bits`], measured: docs/performance/README.md.
 const OVERHEAD: f64 = 1.03;
 
 /// Returns the approximate number of bits of a static filter in the ribbon layout for `keys` keys at the rate `fpr`: the
