@@ -83,38 +83,35 @@ fn text(arg: &Arg) -> String {
     text
 }
 
-/// Returns the names of commands: groups, then what is left.
+/// Returns the names of commands: those outside of the groups first.
 fn names(commands: &[String]) -> String {
     let mut left: Vec<&str> = commands.iter().map(String::as_str).collect();
-    let mut names = Vec::new();
+    let mut groups = Vec::new();
     let missing: Vec<_> = READERS.into_iter().filter(|reader| !left.contains(reader)).collect();
     if missing.len() < 2 {
         left.retain(|command| !READERS.contains(command));
         let without = missing.first().map(|command| format!(" without `{command}`"));
-        names.push(format!("all that read lines{}", without.unwrap_or_default()));
+        groups.push(format!("all that read lines{}", without.unwrap_or_default()));
     }
     if SET_COMMANDS.iter().all(|command| left.contains(command)) {
         left.retain(|command| !SET_COMMANDS.contains(command));
-        names.push("set commands".to_owned());
+        groups.push("set commands".to_owned());
     }
-    names.extend(left.iter().map(|command| format!("`{command}`")));
-    names.join(", ")
+    let names = left.iter().map(|command| format!("`{command}`"));
+    names.chain(groups).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the tables: options of several commands, and those of one.
 fn tables() -> String {
     let (mut several, mut one) = (String::new(), String::new());
-    let rows = rows();
-    for row in &rows {
-        let all: usize = rows
-            .iter()
-            .filter(|other| other.long == row.long)
-            .map(|other| other.commands.len())
-            .sum();
-        let table = if all > 1 { &mut several } else { &mut one };
-        table.push_str(&format!("| {} | {} | {} |\n", row.option, row.text, names(&row.commands)));
+    for rows in rows().chunk_by(|left, right| left.long == right.long) {
+        let texts: Vec<_> =
+            rows.iter().map(|row| format!("{} ({})", row.text, names(&row.commands))).collect();
+        let is_of_one = rows.len() == 1 && rows[0].commands.len() == 1;
+        let table = if is_of_one { &mut one } else { &mut several };
+        table.push_str(&format!("| {} | {} |\n", rows[0].option, texts.join("<br>")));
     }
-    let head = "| option | meaning | commands |\n|---|---|---|\n";
+    let head = "| option | meaning |\n|---|---|\n";
     format!(
         "### Options of several commands\n\n{head}{several}\nSet commands are `{}`; all that read lines are also `{}`.\n\n\
          ### Options of one command\n\n{head}{one}\n",
