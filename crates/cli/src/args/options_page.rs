@@ -59,7 +59,11 @@ fn option(arg: &Arg, long: &str) -> String {
         .chain(longs.map(|long| format!("--{long}")))
         .collect();
     let value = arg.get_value_names().filter(|_| arg.get_action().takes_values());
-    let value = value.map_or(String::new(), |names| format!(" {}", names[0].replace('|', "\\|")));
+    let value = value.map(|names| names[0].replace('|', "\\|"));
+    let value = value.map_or(String::new(), |name| match arg.is_require_equals_set() {
+        true => format!("[={name}]"),
+        false => format!(" {name}"),
+    });
     format!("`{}{value}`", names.join("`, `"))
 }
 
