@@ -1,5 +1,4 @@
-//! docs/reference/errors.md has every message of `wording.txt`, every kind of the libraries' errors, and every error
-//! reply of the server module.
+//! The messages and replies that docs/reference/errors.md explains exist.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
@@ -13,56 +12,6 @@ fn section(heading: &str) -> &'static str {
     let start = PAGE.find(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no {heading}"));
     let text = &PAGE[start + 4..];
     &text[..text.find("\n## ").unwrap_or(text.len())]
-}
-
-#[test]
-fn page_has_every_message_of_the_program() {
-    let messages =
-        include_str!("wording.txt").lines().filter_map(|line| line.strip_prefix("petal: "));
-    let (mut all, page) = (0, section("Messages of the program"));
-    for message in messages {
-        let message = message.replace('|', "\\|");
-        assert!(
-            page.contains(&format!("`{message}`")) || page.contains(&format!("`` {message} ``")),
-            "docs/reference/errors.md does not have\n{message}"
-        );
-        all += 1;
-    }
-    assert!(all > 50, "{all}");
-}
-
-/// Returns the names of the kinds in the source of an error type.
-fn kinds(source: &str) -> Vec<&str> {
-    let body = source.split_once("pub enum ErrorKind {\n").unwrap().1;
-    let body = body.split_once("\n}\n").unwrap().0;
-    let indented = body.lines().filter_map(|line| line.strip_prefix("    "));
-    indented
-        .filter(|line| line.starts_with(char::is_uppercase))
-        .map(|line| line.split([' ', '(', ',']).next().unwrap())
-        .collect()
-}
-
-#[test]
-fn page_has_every_kind_of_the_libraries_errors() {
-    for (library, source, at_least) in [
-        ("petal-filters", include_str!("../../core/src/error.rs"), 15),
-        ("petal-lines", include_str!("../../lines/src/error/kind.rs"), 40),
-        ("petal-interop", include_str!("../../interop/src/error.rs"), 17),
-    ] {
-        let page = section(&format!("Library `{library}`"));
-        let kinds = kinds(source);
-        assert!(kinds.len() >= at_least, "{library}: {kinds:?}");
-        for kind in &kinds {
-            let row = format!("\n| `{kind}` | ");
-            assert!(page.contains(&row), "docs/reference/errors.md: {library}: no {kind}");
-        }
-        let rows = page.matches("\n| `").count() - 1;
-        assert_eq!(
-            rows,
-            kinds.len(),
-            "{library}: docs/reference/errors.md has a kind that is gone"
-        );
-    }
 }
 
 /// Returns the Rust files in a directory and its directories.
@@ -106,20 +55,60 @@ fn replies(source: &str) -> Vec<String> {
     starts.into_iter().flat_map(of_start).chain(with_code).collect()
 }
 
-#[test]
-fn page_has_every_error_reply_of_the_server() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../module/src");
-    let page = section("Server");
-    let mut all = 0;
-    for file in rust_files(&source) {
-        for reply in replies(&fs::read_to_string(&file).unwrap()) {
-            assert!(
-                reply == "ERR " || page.contains(&format!("`{reply}`")),
-                "docs/reference/errors.md does not have the reply of {}\n{reply}",
-                file.display()
-            );
-            all += 1;
+/// Returns the code in the first cells of the tables in a section.
+fn explained(section: &str) -> Vec<String> {
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let cells = rows.filter_map(|row| row.split_once("` | ")).map(|(cell, _)| cell);
+    cells.flat_map(|cell| cell.split("`<br>`")).map(|text| text.replace("\\|", "|")).collect()
+}
+
+/// Returns a source with each string literal on one line, and with `…` for the arguments of a text.
+fn texts(source: &str) -> String {
+    let mut text = String::new();
+    for (number, part) in source.split("\\\n").enumerate() {
+        text.push_str(if number == 0 { part } else { part.trim_start() });
+    }
+    let mut parts = text.split('{');
+    let mut found = parts.next().unwrap().to_owned();
+    for part in parts {
+        match part.split_once('}').filter(|(argument, _)| !argument.contains(char::is_whitespace)) {
+            Some((_, rest)) => found.extend(["…", rest]),
+            None => found.extend(["{", part]),
         }
     }
-    assert!(all > 80, "{all}");
+    found
+}
+
+#[test]
+fn messages_on_the_page_exist() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folders = ["core/src", "interop/src", "lines/src", "cli/src", "cli/tests/objects"];
+    let files = folders.iter().flat_map(|folder| rust_files(&crates.join(folder)));
+    let mut known: Vec<String> =
+        files.map(|file| texts(&fs::read_to_string(file).unwrap())).collect();
+    known.push(include_str!("wording.txt").to_owned());
+    let messages = explained(section("Messages of the program"));
+    assert!(messages.len() > 40, "{messages:?}");
+    for message in messages {
+        for part in message.split('…').map(str::trim).filter(|part| !part.is_empty()) {
+            let exists = known.iter().any(|text| text.contains(part));
+            assert!(exists, "docs/reference/errors.md: no message has the text\n{part}");
+        }
+    }
+}
+
+#[test]
+fn replies_on_the_page_exist() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../module/src");
+    let files = rust_files(&source);
+    let known: Vec<_> =
+        files.iter().flat_map(|file| replies(&fs::read_to_string(file).unwrap())).collect();
+    assert!(known.len() > 80, "{known:?}");
+    let explained = explained(section("Server"));
+    assert!(explained.len() > 20, "{explained:?}");
+    for reply in explained {
+        // The text of this one is the server's.
+        let exists = reply == "WRONGTYPE …" || known.contains(&reply);
+        assert!(exists, "docs/reference/errors.md: there is no reply\n{reply}");
+    }
 }

@@ -1,4 +1,4 @@
-"""Calculates the cost of distributed jobs, for the table of docs/guides/spark.md: `plan.py TERMS.csv`.
+"""Calculates the cost of distributed jobs: `plan.py TERMS.csv`.
 
 TERMS.csv has the rows of `terms.py`. This is a model, not a measurement: CPU time is the number of
 lines times measured nanoseconds, and bytes follow from what the functions read and write. Disks,

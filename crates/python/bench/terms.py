@@ -1,4 +1,4 @@
-"""Measures the terms of the cost model in docs/guides/spark.md: `python terms.py A B`.
+"""Measures the terms of the cost model of `plan.py`: `python terms.py A B`.
 
 A and B are line files. The functions on byte ranges run one after the other in this process, on one
 thread, like the tasks of a job. Prints CSV rows: the term, its value and unit, and the amount.

@@ -32,8 +32,14 @@ def section(heading):
     return " ".join(found[1].split())
 
 
-def signature(function, first=None):
-    """Returns the arguments as they are written in a call; the first one may have another name."""
+#: Keywords that the page has as `…` in the signatures of set operations, and in those of distributed ones.
+READING = "jobs delimiter text column separator quote escape header json_key key_transform progress".split()
+DISTRIBUTED = "work memory_limit jobs slots range_bytes delimiter json_key key_transform".split()
+
+
+def signature(function, first=None, shared=()):
+    """Returns the arguments as they are written in a call, with `…` for shared ones; the first one may have another
+    name."""
     args, shown = function.args, []
     positional = [arg.arg for arg in args.posonlyargs + args.args if arg.arg not in ("self", "cls")]
     if first:
@@ -45,9 +51,24 @@ def signature(function, first=None):
         shown.append(f"*{args.vararg.arg}")
     elif args.kwonlyargs:
         shown.append("*")
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults):
-        shown.append(arg.arg if default is None else f"{arg.arg}={ast.unparse(default)}")
+    keywords = [arg.arg for arg in args.kwonlyargs]
+    is_short = bool(shared) and set(shared) <= set(keywords)
+    for name, default in zip(keywords, args.kw_defaults):
+        if not is_short or name not in shared:
+            shown.append(name if default is None else f"{name}={ast.unparse(default)}")
+    if is_short:
+        shown.append("…")
     return f"({', '.join(shown)})"
+
+
+def test_shared_arguments_have_one_default():
+    """The page shows the defaults of shared arguments once, where it describes them."""
+    for functions, shared in ((FILES, READING), (JOBS, DISTRIBUTED)):
+        found = {}
+        for function in (item for item in functions.values() if isinstance(item, ast.FunctionDef)):
+            for arg, default in zip(function.args.kwonlyargs, function.args.kw_defaults):
+                found.setdefault(arg.arg, set()).add(default and ast.unparse(default))
+        assert [name for name in shared if len(found[name]) != 1] == []
 
 
 def public_methods(node):
@@ -83,11 +104,11 @@ def test_page_has_the_arguments_of_every_constructor(name):
 
 @pytest.mark.parametrize("name", ["common", "diff", "symdiff", "dedup", "count", "build", "check", "seen", "merge"])
 def test_page_has_the_arguments_of_every_operation(name):
-    assert f"`petal.{name}{signature(FILES[name])}`" in section(name)
+    assert f"`petal.{name}{signature(FILES[name], shared=READING)}`" in section(name)
     described = section("common") + section(name) + section("spark")
     functions = [FILES[name]]
     if name in JOBS:
-        assert f"`{name}{signature(JOBS[name], first='spark')}`" in section("spark")
+        assert f"`{name}{signature(JOBS[name], first='spark', shared=DISTRIBUTED)}`" in section("spark")
         functions.append(JOBS[name])
     for function in functions:
         engine = function is not FILES[name]

@@ -10,6 +10,8 @@ mod foreign;
 mod hints;
 mod keys;
 mod manual;
+#[cfg(test)]
+mod options_page;
 mod plan;
 mod probe;
 mod setops;

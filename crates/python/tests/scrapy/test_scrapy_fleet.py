@@ -1,6 +1,6 @@
 """A fleet of spiders with `petal.scrapy.Scheduler` loses no page if its processes or its server are killed.
 
-`PETAL_KILLS` is the number of kills; docs/guides/scrapy.md has the command and the result.
+`PETAL_KILLS` is the number of kills. With `PETAL_KILLS=50` and `-k killed_processes -s`, 1,700 pages take eight minutes.
 """
 
 import os

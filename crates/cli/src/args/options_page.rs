@@ -1,0 +1,142 @@
+//! The option tables of docs/reference/cli.md equal the definitions of the arguments.
+//!
+//! After a change of an option, `PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page` writes them
+//! again.
+
+use std::fs;
+
+use clap::{Arg, CommandFactory as _};
+
+use super::Cli;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+const BEGIN: &str = "<!-- options: begin -->\n";
+const END: &str = "<!-- options: end -->\n";
+
+/// Commands that the tables have under one name.
+const READERS: [&str; 11] = [
+    "common", "diff", "symdiff", "dedup", "count", "build", "add", "remove", "check", "probe",
+    "seen",
+];
+const SET_COMMANDS: [&str; 4] = ["common", "diff", "symdiff", "dedup"];
+
+/// An option as one or more commands describe it.
+struct Row {
+    long: String,
+    option: String,
+    text: String,
+    commands: Vec<String>,
+}
+
+/// Returns the rows in the order of the help, those of one option together.
+fn rows() -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for command in Cli::command().get_subcommands() {
+        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let Some(long) = arg.get_long() else { continue };
+            let (option, text) = (option(arg, long), text(arg));
+            let same = rows.iter_mut().find(|row| row.option == option && row.text == text);
+            if let Some(row) = same {
+                row.commands.push(command.get_name().to_owned());
+                continue;
+            }
+            let others = rows.iter().rposition(|row| row.long == long);
+            let at = others.map_or(rows.len(), |at| at + 1);
+            let commands = vec![command.get_name().to_owned()];
+            rows.insert(at, Row { long: long.to_owned(), option, text, commands });
+        }
+    }
+    rows
+}
+
+/// Returns the names of an option, and that of its value.
+fn option(arg: &Arg, long: &str) -> String {
+    let shorts =
+        arg.get_short().into_iter().chain(arg.get_visible_short_aliases().into_iter().flatten());
+    let longs = [long].into_iter().chain(arg.get_visible_aliases().into_iter().flatten());
+    let names: Vec<String> = shorts
+        .map(|short| format!("-{short}"))
+        .chain(longs.map(|long| format!("--{long}")))
+        .collect();
+    let value = arg.get_value_names().filter(|_| arg.get_action().takes_values());
+    let value = value.map(|names| names[0].replace('|', "\\|"));
+    let value = value.map_or(String::new(), |name| match arg.is_require_equals_set() {
+        true => format!("[={name}]"),
+        false => format!(" {name}"),
+    });
+    format!("`{}{value}`", names.join("`, `"))
+}
+
+/// Returns the text of the help, with the default and a short list of values.
+fn text(arg: &Arg) -> String {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let mut text = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    if arg.get_action().takes_values() {
+        let values: Vec<_> = arg.get_possible_values();
+        let defaults = arg.get_default_values().iter().map(|value| value.to_string_lossy());
+        let notes = [
+            ("values", values.iter().map(|value| value.get_name().to_owned()).collect::<Vec<_>>()),
+            ("default", defaults.map(String::from).collect()),
+        ];
+        for (name, values) in notes {
+            if (1..=4).contains(&values.len()) {
+                text.push_str(&format!(" [{name}: {}]", values.join(", ")));
+            }
+        }
+    }
+    text
+}
+
+/// Returns the names of commands: those outside of the groups first.
+fn names(commands: &[String]) -> String {
+    let mut left: Vec<&str> = commands.iter().map(String::as_str).collect();
+    let mut groups = Vec::new();
+    let missing: Vec<_> = READERS.into_iter().filter(|reader| !left.contains(reader)).collect();
+    if missing.len() < 2 {
+        left.retain(|command| !READERS.contains(command));
+        let without = missing.first().map(|command| format!(" without `{command}`"));
+        groups.push(format!("all that read lines{}", without.unwrap_or_default()));
+    }
+    if SET_COMMANDS.iter().all(|command| left.contains(command)) {
+        left.retain(|command| !SET_COMMANDS.contains(command));
+        groups.push("set commands".to_owned());
+    }
+    let names = left.iter().map(|command| format!("`{command}`"));
+    names.chain(groups).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the tables: options of several commands, and those of one.
+fn tables() -> String {
+    let (mut several, mut one) = (String::new(), String::new());
+    for rows in rows().chunk_by(|left, right| left.long == right.long) {
+        let texts: Vec<_> =
+            rows.iter().map(|row| format!("{} ({})", row.text, names(&row.commands))).collect();
+        let is_of_one = rows.len() == 1 && rows[0].commands.len() == 1;
+        let table = if is_of_one { &mut one } else { &mut several };
+        table.push_str(&format!("| {} | {} |\n", rows[0].option, texts.join("<br>")));
+    }
+    let head = "| option | meaning |\n|---|---|\n";
+    format!(
+        "### Options of several commands\n\n{head}{several}\nSet commands are `{}`; all that read lines are also `{}`.\n\n\
+         ### Options of one command\n\n{head}{one}\n",
+        SET_COMMANDS.join("`, `"),
+        READERS[SET_COMMANDS.len()..].join("`, `"),
+    )
+}
+
+#[test]
+fn option_tables_are_those_of_the_help() {
+    let page = fs::read_to_string(PAGE).expect("the page exists");
+    let (before, rest) = page.split_once(BEGIN).expect("the page has the marker");
+    let (shown, after) = rest.split_once(END).expect("the page has the marker");
+    let tables = format!("\n{}", tables());
+    if std::env::var_os("PETAL_UPDATE_OPTIONS").is_some() {
+        let written = fs::write(PAGE, format!("{before}{BEGIN}{tables}{END}{after}"));
+        return written.expect("the page can be written");
+    }
+    assert!(
+        shown == tables,
+        "docs/reference/cli.md: the option tables are not current; write them with\n\
+         PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page"
+    );
+}
