@@ -632,6 +632,48 @@ fn tables_are_compared_with_lines_and_filters() {
     }
 }
 
+/// Parquet has types of its own; what the Arrow schema in its metadata calls them does not count.
+#[test]
+fn keys_of_extension_types_are_what_these_mean() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t");
+    let arrays: [(&str, ArrayRef); 3] = [
+        ("arrow.bool8", Arc::new(Int8Array::from(vec![Some(1), Some(0), None, Some(-7)]))),
+        ("arrow.json", Arc::new(StringArray::from(vec!["{}", "1", "{ }", "1"]))),
+        ("arrow.opaque", Arc::new(Int8Array::from(vec![1, 0, 2, 1]))),
+    ];
+    let field = |(name, values): &(&str, ArrayRef)| {
+        let metadata = HashMap::from([("ARROW:extension:name".to_owned(), (*name).to_owned())]);
+        Field::new(*name, values.data_type().clone(), true).with_metadata(metadata)
+    };
+    let schema = Schema::new(arrays.iter().map(field).collect::<Vec<_>>());
+    let values = arrays.iter().map(|(_, values)| Arc::clone(values)).collect();
+    let batch = RecordBatch::try_new(Arc::new(schema), values).unwrap();
+    for format in [formats()[0], Format::File(None), Format::Stream(None)] {
+        write_batches(&path, format, std::slice::from_ref(&batch));
+        let keys = |column: usize| {
+            let job = SetJob {
+                op: SetOp::Dedup,
+                first: vec![Source::from_arg(&path)],
+                others: vec![],
+                mode: Mode::Exact { strategy: None },
+            };
+            let mut out = vec![];
+            let settings = Settings { keys_only: true, ..settings(&column.to_string()) };
+            job.run(&settings, Outputs::to(&mut out)).map(|_| out)
+        };
+        let is_parquet = matches!(format, Format::Parquet(..));
+        let booleans = if is_parquet { &b"1\n0\n\xff\n-7\n"[..] } else { b"true\nfalse\n\xff\n" };
+        assert_eq!(keys(1).unwrap(), booleans, "{format:?}");
+        assert_eq!(keys(2).unwrap(), b"{}\n1\n{ }\n", "{format:?}");
+        match keys(3) {
+            Ok(keys) => assert!(is_parquet && keys == b"1\n0\n2\n"),
+            Err(error) => assert!(error.to_string().contains("arrow.opaque"), "{error}"),
+        }
+        assert_eq!(keys(3).is_ok(), is_parquet);
+    }
+}
+
 #[test]
 fn outputs_of_other_rows_are_errors() {
     let dir = tempfile::tempdir().unwrap();

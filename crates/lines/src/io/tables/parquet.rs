@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
 
-use super::column::{KeyPath, count_columns};
+use super::column::{KeyPath, Meaning, count_columns};
 use super::counted_pages::value_size;
 use super::pages::{Chunk, PageFile};
 use super::source::TableSource;
@@ -158,7 +158,9 @@ fn projected(
             root == path.root && descriptor.column(**leaf).path().parts()[1..] == path.members
         };
         let leaf = leaves.iter().find(is_own).map(|leaf| descriptor.column(*leaf));
-        path.uuid = leaf.is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid));
+        if leaf.is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid)) {
+            path.meaning = Meaning::Uuid;
+        }
         path.root = roots.partition_point(|root| *root < path.root);
     }
     (paths, leaves)
