@@ -369,6 +369,55 @@ fn output_keeps_schema_codec_and_metadata() {
     }
 }
 
+/// What the writer keeps in memory grows with the row groups, not with the pages.
+#[test]
+fn output_has_the_settings_of_each_column_and_no_page_indexes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, out) = (dir.path().join("a"), dir.path().join("out"));
+    let numbers = || Arc::new(Int64Array::from_iter_values(0..20_000)) as ArrayRef;
+    let names = ["a", "b", "c", "d"];
+    let batch = RecordBatch::try_from_iter(names.map(|name| (name, numbers()))).unwrap();
+    let zstd = Compression::ZSTD(Default::default());
+    let settings_of = [
+        (Compression::SNAPPY, false),
+        (Compression::SNAPPY, true),
+        (Compression::UNCOMPRESSED, false),
+        (zstd, true),
+    ];
+    let mut properties = WriterProperties::builder();
+    for (name, (codec, dictionary)) in names.into_iter().zip(settings_of) {
+        properties = properties
+            .set_column_compression(name.into(), codec)
+            .set_column_dictionary_enabled(name.into(), dictionary);
+    }
+    let file = File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let job = SetJob {
+        op: SetOp::Dedup,
+        first: sources(std::slice::from_ref(&path)),
+        others: vec![],
+        mode: Mode::Exact { strategy: None },
+    };
+    job.run(&settings("a"), Outputs::to(&mut File::create(&out).unwrap())).unwrap();
+    let metadata = |path| {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        reader.metadata().clone()
+    };
+    let (before, after) = (metadata(&path), metadata(&out));
+    assert!(before.row_group(0).column(0).offset_index_offset().is_some());
+    assert_eq!(after.file_metadata().num_rows(), 20_000);
+    for group in after.row_groups() {
+        for (column, (codec, dictionary)) in group.columns().iter().zip(settings_of) {
+            let found = (column.compression(), column.dictionary_page_offset().is_some());
+            assert_eq!(found, (codec, dictionary), "{}", column.column_path());
+            assert!(column.statistics().is_some_and(|found| found.min_bytes_opt().is_some()));
+            assert_eq!((column.column_index_offset(), column.offset_index_offset()), (None, None));
+        }
+    }
+}
+
 /// Prints the keys of a file as lines.
 fn key_lines(path: &Path, columns: &str, transforms: &str) -> petal_lines::Result<Vec<u8>> {
     let mut keys = keys_of(columns);
