@@ -282,11 +282,12 @@ mod with_feature {
         }
     }
 
+    /// 16 MiB in a release; the code of a test build is larger, most with all features.
+    const OVERHEAD: u64 = 24 << 20;
+
     /// Files that are much smaller than their values, and one with many columns.
     #[test]
     fn memory_of_rows_is_limited() {
-        // 16 MiB in a release; the code of a test build is larger, most with all features.
-        const OVERHEAD: u64 = 24 << 20;
         let dir = TestDir::new();
         for name in ["zeros.parquet", "lists.parquet"] {
             dir.write(name, std::fs::read(golden("tables").join(name)).unwrap());
@@ -309,6 +310,84 @@ mod with_feature {
         let run = dir.run(&format!("dedup -q -m {limit}M --column id -o out zeros.parquet"));
         assert!(run.peak <= (limit << 20) + OVERHEAD, "{} KiB", run.peak >> 10);
         run.ok();
+    }
+
+    /// Returns a Parquet file of two rows of numbers, 7 and 8, in this many columns. All columns have the
+    /// same page.
+    fn wide(columns: u64) -> Vec<u8> {
+        fn varint(mut number: u64) -> Vec<u8> {
+            let mut bytes = vec![];
+            while number >= 0x80 {
+                bytes.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            bytes.push(number as u8);
+            bytes
+        }
+        // In Thrift's compact protocol.
+        let number = |header: u8, number: u64| [vec![header], varint(2 * number)].concat();
+        let text = |text: &str| [&varint(text.len() as u64), text.as_bytes()].concat();
+        let list = |length: u64| [vec![0x19, 0xfc], varint(length)].concat();
+        let name = |column: u64| format!("column_{column}");
+        let page_header = [
+            number(0x15, 0), // a data page
+            number(0x15, 8),
+            number(0x15, 8),
+            vec![0x2c],
+            number(0x15, 2), // values
+            number(0x15, 0), // plain
+            number(0x15, 3),
+            number(0x15, 3),
+            vec![0, 0],
+        ];
+        let page = [page_header.concat(), vec![7, 0, 0, 0, 8, 0, 0, 0]].concat();
+        let length = page.len() as u64;
+        let mut footer = [number(0x15, 1), list(columns + 1), vec![0x48], text("schema")].concat();
+        footer.extend([number(0x15, columns), vec![0]].concat());
+        for column in 0..columns {
+            let element =
+                [number(0x15, 1), number(0x25, 0), vec![0x18], text(&name(column)), vec![0]];
+            footer.extend(element.concat());
+        }
+        footer.extend([number(0x16, 2), list(1), list(columns)].concat());
+        for column in 0..columns {
+            let chunk = [
+                number(0x26, 4),
+                vec![0x1c],
+                number(0x15, 1),
+                vec![0x19, 0x15, 0], // plain
+                vec![0x19, 0x18],
+                text(&name(column)),
+                number(0x15, 0),
+                number(0x16, 2),
+                number(0x16, length),
+                number(0x16, length),
+                number(0x26, 4), // where the page is
+                vec![0, 0],
+            ];
+            footer.extend(chunk.concat());
+        }
+        footer.extend([number(0x16, columns * length), number(0x16, 2), vec![0, 0]].concat());
+        let footer_length = (footer.len() as u32).to_le_bytes();
+        [b"PAR1", &page[..], &footer, &footer_length, b"PAR1"].concat()
+    }
+
+    /// What describes the columns is a part of the limit; the limit in an error is enough.
+    #[test]
+    fn memory_of_many_columns_is_limited() {
+        let dir = TestDir::new();
+        for (columns, limit) in [(20_000, "64M"), (30_000, "8M")] {
+            dir.write("wide.parquet", wide(columns));
+            let args = "dedup -q --column column_7 wide.parquet -o out -m";
+            let line = dir.run(&format!("{args} {limit}")).failure();
+            let (_, raised) = line.split_once("; raise -m to ").unwrap();
+            let raised: u64 = raised.strip_suffix(" MiB").unwrap().parse().unwrap();
+            let run = dir.run(&format!("{args} {raised}M"));
+            assert!(run.peak <= (raised << 20) + OVERHEAD, "{raised}: {} KiB", run.peak >> 10);
+            run.ok();
+            let keys = dir.run("dedup --column column_9 --keys-only out").text();
+            assert_eq!(keys, "7\n8\n");
+        }
     }
 
     /// Compares with DuckDB on random files: `peers/tables/compare.py`.

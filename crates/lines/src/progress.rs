@@ -79,7 +79,7 @@ pub enum Note<'a> {
         separator: u8,
     },
     /// Some records of a CSV input do not have the separator. All have another byte that separates
-    /// fields elsewhere.
+    /// fields elsewhere, but for a title.
     Undivided {
         /// The input.
         input: &'a str,
@@ -89,6 +89,8 @@ pub enum Note<'a> {
         separator: u8,
         /// The byte that all records have.
         found: u8,
+        /// Whether the first records do not have it.
+        title: bool,
     },
     /// Fields of keys begin and end with `"`, which belongs to the key, because tabs separate fields.
     LiteralQuotes {

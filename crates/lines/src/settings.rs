@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{
@@ -111,15 +112,19 @@ impl Settings<'_> {
         budget(self.memory_limit, self.jobs, &self.keys)
     }
 
-    /// Returns the function that divides a memory limit for a table.
-    fn table_shares(&self) -> Shares {
-        let (jobs, keys) = (self.jobs, Arc::clone(&self.keys));
+    /// Returns the function that divides a memory limit for a table. `described`: bytes of what describes
+    /// all tables.
+    fn table_shares(&self, described: &Arc<AtomicU64>) -> Shares {
+        let (jobs, keys, described) = (self.jobs, self.keys.clone(), described.clone());
         // Nothing is left of a limit that is too low.
-        let none = TableShares { keys: 0, rows: 0 };
+        let none = TableShares { keys: 0, rows: 0, descriptions: 0 };
         Arc::new(move |limit| {
-            budget(limit, jobs, &keys).map_or(none, |budget| TableShares {
-                keys: budget.decoder,
-                rows: budget.with_decoder().with_rows().rows,
+            budget(limit, jobs, &keys).map(Budget::with_decoder).map_or(none, |budget| {
+                TableShares {
+                    keys: budget.decoder,
+                    rows: budget.with_tables(described.load(Ordering::Relaxed)).rows,
+                    descriptions: budget.descriptions(),
+                }
             })
         })
     }
@@ -131,7 +136,8 @@ impl Settings<'_> {
         let inputs = Input::open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);
-        let shares = self.table_shares();
+        let described = Arc::default();
+        let shares = self.table_shares(&described);
         let keyed = |(number, input): (u64, Input)| {
             let input = input.keyed(&self.keys, longest, memory, self.progress)?;
             input.with_table(number, longest, budget.limit, memory, &shares)
@@ -141,10 +147,16 @@ impl Settings<'_> {
         let budget = if compressed { budget.with_decoder() } else { budget };
         let objects = inputs.iter().any(Input::is_object);
         let budget = if objects { budget.with_objects()? } else { budget };
-        let tables = inputs.iter().any(Input::is_table);
         self.note_separators(&inputs);
         self.note_unused(&inputs);
-        Ok((if tables { budget.with_rows() } else { budget }, inputs))
+        let Some(first) = inputs.iter().find_map(Input::table) else { return Ok((budget, inputs)) };
+        let written = !self.keys_only;
+        let tables = inputs.iter().filter_map(Input::table);
+        let of_rows = tables.map(|table| table.described(written)).sum::<u64>();
+        let needed = of_rows + if written { first.described_by_writer() } else { 0 };
+        first.source().check_descriptions(needed)?;
+        described.store(needed, Ordering::Relaxed);
+        Ok((budget.with_tables(needed), inputs))
     }
 
     /// Reports separators that follow from the first records.

@@ -369,6 +369,55 @@ fn output_keeps_schema_codec_and_metadata() {
     }
 }
 
+/// What the writer keeps in memory grows with the row groups, not with the pages.
+#[test]
+fn output_has_the_settings_of_each_column_and_no_page_indexes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, out) = (dir.path().join("a"), dir.path().join("out"));
+    let numbers = || Arc::new(Int64Array::from_iter_values(0..20_000)) as ArrayRef;
+    let names = ["a", "b", "c", "d"];
+    let batch = RecordBatch::try_from_iter(names.map(|name| (name, numbers()))).unwrap();
+    let zstd = Compression::ZSTD(Default::default());
+    let settings_of = [
+        (Compression::SNAPPY, false),
+        (Compression::SNAPPY, true),
+        (Compression::UNCOMPRESSED, false),
+        (zstd, true),
+    ];
+    let mut properties = WriterProperties::builder();
+    for (name, (codec, dictionary)) in names.into_iter().zip(settings_of) {
+        properties = properties
+            .set_column_compression(name.into(), codec)
+            .set_column_dictionary_enabled(name.into(), dictionary);
+    }
+    let file = File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let job = SetJob {
+        op: SetOp::Dedup,
+        first: sources(std::slice::from_ref(&path)),
+        others: vec![],
+        mode: Mode::Exact { strategy: None },
+    };
+    job.run(&settings("a"), Outputs::to(&mut File::create(&out).unwrap())).unwrap();
+    let metadata = |path| {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        reader.metadata().clone()
+    };
+    let (before, after) = (metadata(&path), metadata(&out));
+    assert!(before.row_group(0).column(0).offset_index_offset().is_some());
+    assert_eq!(after.file_metadata().num_rows(), 20_000);
+    for group in after.row_groups() {
+        for (column, (codec, dictionary)) in group.columns().iter().zip(settings_of) {
+            let found = (column.compression(), column.dictionary_page_offset().is_some());
+            assert_eq!(found, (codec, dictionary), "{}", column.column_path());
+            assert!(column.statistics().is_some_and(|found| found.min_bytes_opt().is_some()));
+            assert_eq!((column.column_index_offset(), column.offset_index_offset()), (None, None));
+        }
+    }
+}
+
 /// Prints the keys of a file as lines.
 fn key_lines(path: &Path, columns: &str, transforms: &str) -> petal_lines::Result<Vec<u8>> {
     let mut keys = keys_of(columns);
@@ -629,6 +678,48 @@ fn tables_are_compared_with_lines_and_filters() {
                 .any(|found| found == [line.as_bytes(), b"\xff"].concat())
         );
         assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 301 - missing);
+    }
+}
+
+/// Parquet has types of its own; what the Arrow schema in its metadata calls them does not count.
+#[test]
+fn keys_of_extension_types_are_what_these_mean() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t");
+    let arrays: [(&str, ArrayRef); 3] = [
+        ("arrow.bool8", Arc::new(Int8Array::from(vec![Some(1), Some(0), None, Some(-7)]))),
+        ("arrow.json", Arc::new(StringArray::from(vec!["{}", "1", "{ }", "1"]))),
+        ("arrow.opaque", Arc::new(Int8Array::from(vec![1, 0, 2, 1]))),
+    ];
+    let field = |(name, values): &(&str, ArrayRef)| {
+        let metadata = HashMap::from([("ARROW:extension:name".to_owned(), (*name).to_owned())]);
+        Field::new(*name, values.data_type().clone(), true).with_metadata(metadata)
+    };
+    let schema = Schema::new(arrays.iter().map(field).collect::<Vec<_>>());
+    let values = arrays.iter().map(|(_, values)| Arc::clone(values)).collect();
+    let batch = RecordBatch::try_new(Arc::new(schema), values).unwrap();
+    for format in [formats()[0], Format::File(None), Format::Stream(None)] {
+        write_batches(&path, format, std::slice::from_ref(&batch));
+        let keys = |column: usize| {
+            let job = SetJob {
+                op: SetOp::Dedup,
+                first: vec![Source::from_arg(&path)],
+                others: vec![],
+                mode: Mode::Exact { strategy: None },
+            };
+            let mut out = vec![];
+            let settings = Settings { keys_only: true, ..settings(&column.to_string()) };
+            job.run(&settings, Outputs::to(&mut out)).map(|_| out)
+        };
+        let is_parquet = matches!(format, Format::Parquet(..));
+        let booleans = if is_parquet { &b"1\n0\n\xff\n-7\n"[..] } else { b"true\nfalse\n\xff\n" };
+        assert_eq!(keys(1).unwrap(), booleans, "{format:?}");
+        assert_eq!(keys(2).unwrap(), b"{}\n1\n{ }\n", "{format:?}");
+        match keys(3) {
+            Ok(keys) => assert!(is_parquet && keys == b"1\n0\n2\n"),
+            Err(error) => assert!(error.to_string().contains("arrow.opaque"), "{error}"),
+        }
+        assert_eq!(keys(3).is_ok(), is_parquet);
     }
 }
 

@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
-use petal_lines::{LineBuffer, Progress as _, Settings, Source};
+use petal_lines::{LineBuffer, Progress as _, Settings, Source, Spellings};
 
 use super::{print, prints_lines, settings};
 use crate::args::{FieldArgs, ProbeArgs};
@@ -78,11 +78,13 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
     Ok(if printed > 0 { Outcome::Done } else { Outcome::NoneFound })
 }
 
-/// Returns the file names of the arguments, then those of the list.
+/// Returns the file names of the arguments, then those of the list, whose lines are no keys.
 fn files(args: &ProbeArgs, list: Option<&Source>, settings: &Settings<'_>) -> Result<Vec<PathBuf>> {
     let mut files = args.files.clone();
     if let Some(list) = list {
-        let named = read_lines(settings, list)?;
+        let (keys, spellings) = (Arc::default(), Spellings::default());
+        let settings = Settings { keys, spellings, ..settings.clone() };
+        let named = read_lines(&settings, list)?;
         if let Some(line) = named.iter().position(<[u8]>::is_empty) {
             return Err(Failure::Message(format!(
                 "{list}: line {}: expected a file name, found an empty line; remove it",

@@ -40,10 +40,11 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             subject(&format!("the columns of {}", name(input)), more, "are", "are"),
             separator_name(separator),
         )),
-        Note::Undivided { input, more, separator, found } => Message::Warning(format!(
-            "some records of {} no {}, but all have {}; check --separator",
+        Note::Undivided { input, more, separator, found, title } => Message::Warning(format!(
+            "some records of {} no {}, but all{} have {}; check --separator",
             subject(input, more, "have", "have"),
             separator_name(separator),
+            if title { " after a title" } else { "" },
             separator_name(found),
         )),
         Note::LiteralQuotes { input, more } => Message::Warning(format!(

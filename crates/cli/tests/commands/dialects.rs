@@ -234,6 +234,38 @@ fn separator_that_some_records_lack_is_reported() {
     assert_eq!(dir.run("dedup -c --column 1 --separator ; eu.csv").err, "");
     dir.write("all.csv", "1,a;b\n2,b;c\n3,;\n");
     assert_eq!(dir.run("dedup -c --column 1 all.csv").err, "");
+    // The header has none.
+    dir.write("eu.csv", "id;price\n1;2,5\n2;2,5\n1;2,7\n");
+    assert_eq!(dir.run("dedup -c --column 1 --header eu.csv").err, warning);
+    assert_eq!(dir.run("dedup -c --column 1 --header --separator ; eu.csv").err, "");
+    dir.write("tags.csv", "id,tags\n1,a;b\n2,b;c\n");
+    for args in ["--column id", "--column 1 --header", "--column 1"] {
+        assert_eq!(dir.run(&format!("dedup -c {args} tags.csv")).err, "", "{args}");
+    }
+}
+
+#[test]
+fn separator_that_records_after_a_title_have_is_reported() {
+    let dir = TestDir::new();
+    let table = "id;name\n1;a\n2;b\n1;c, d\n";
+    for title in ["Report 2024\n", "Report, January 2024\n\n", "Report\nof 2024\n"] {
+        for name in ["any.txt", "any.csv", "any.txt.gz"] {
+            let text = format!("{title}{table}");
+            let packed = if name == "any.txt.gz" { pack::gz(text.as_bytes()) } else { text.into() };
+            dir.write(name, packed);
+            for args in ["--column 1", "--column 1 --header", "--column 1 -j 1 -m 8M"] {
+                let warning = format!(
+                    "petal: warning: some records of {name} have no ',', but all after a title have \
+                     ';'; check --separator\n"
+                );
+                assert_eq!(dir.run(&format!("dedup -c {args} {name}")).err, warning, "{title}");
+            }
+            assert_eq!(dir.run(&format!("dedup -c --column 1 --separator ; {name}")).err, "");
+        }
+    }
+    // Both bytes are in all records after the title, so nothing is known.
+    dir.write("both.csv", "Report\n1,a;b\n2,b;c\n");
+    assert_eq!(dir.run("dedup -c --column 1 both.csv").err, "");
 }
 
 /// What a killed run has written of a record is closed, and the record is printed again.

@@ -76,6 +76,24 @@ fn files_that_may_contain_a_key_are_printed_in_order() {
     assert_eq!(found.text(), "five\n");
 }
 
+/// The names of `--files-from` are no keys.
+#[test]
+fn names_of_files_are_not_transformed() {
+    let dir = dir();
+    fs::rename(dir.files.file("five"), dir.files.file("DEAD BEEF")).unwrap();
+    dir.write("list", "DEAD BEEF\ntext\n");
+    let args = "probe --column key --files-from list --key-transform";
+    for transform in ["lowercase", "trim,lowercase"] {
+        let run = dir.run_with(&format!("{args} {transform}"), b"HELLO\n");
+        assert_eq!(run.err, "");
+        assert_eq!(run.text(), "DEAD BEEF\n");
+    }
+    // Neither are their line ends those of keys.
+    let run = dir.run_with("probe --column key --files-from list", b"hello\r\n");
+    assert_eq!((run.code, run.out.len()), (Some(1), 0));
+    assert!(!run.err.contains("list"), "{}", run.err);
+}
+
 #[test]
 fn row_groups_are_printed_with_their_number_and_rows() {
     let dir = dir();

@@ -5,7 +5,7 @@
 //! all records have one key, or each is its own. That is no error, but hardly meant.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::csv::{Columns, FieldsOfRecord, Quoting, SEPARATORS};
 use super::fields::Fields;
@@ -19,6 +19,8 @@ pub(crate) struct FoundValues {
     found: AtomicU64,
     /// Whether there was a record.
     any: AtomicBool,
+    /// Where the [`SEPARATORS`] are.
+    places: Mutex<[Places; SEPARATORS.len()]>,
     /// The first record with a field of many lines: its position, and the number of lines.
     long_field: Mutex<Option<(u64, u64)>>,
     reported: AtomicBool,
@@ -28,14 +30,43 @@ pub(crate) struct FoundValues {
 const DIVIDED: u64 = 1;
 /// A field of a key begins and ends with a quote that is not read as one.
 const QUOTED: u64 = 2;
-/// A record lacks the first of the [`SEPARATORS`]; the next bit is for the second.
-const LACKS: u64 = 4;
-const LACKS_ALL: u64 = LACKS * ((1 << SEPARATORS.len()) - 1);
+/// Which records have a byte, by their positions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Places {
+    /// The first and the last record with it.
+    with: Option<(u64, u64)>,
+    /// The last record without it.
+    without: Option<u64>,
+}
 
-/// Returns the bit of [`LACKS`] for a separator; 0 if it is none of the [`SEPARATORS`].
-fn lacks(separator: u8) -> u64 {
-    let number = SEPARATORS.iter().position(|byte| *byte == separator);
-    number.map_or(0, |number| LACKS << number)
+/// Bytes that the title before a table may have.
+const TITLE: u64 = 1024;
+
+impl Places {
+    fn add(&mut self, at: u64, has: bool) {
+        match has {
+            true => self.merge(&Self { with: Some((at, at)), without: None }),
+            false => self.without = self.without.max(Some(at)),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.without = self.without.max(other.without);
+        let (one, two) = (self.with.or(other.with), other.with.or(self.with));
+        self.with = one.zip(two).map(|(one, two)| (one.0.min(two.0), one.1.max(two.1)));
+    }
+
+    /// Returns whether the byte separates no fields: a record after the title is without it.
+    fn is_out(&self) -> bool {
+        let Some(without) = self.without else { return false };
+        without > TITLE || self.with.is_some_and(|(first, _)| first < without)
+    }
+
+    /// Returns whether all records have it, but for a title before at least two of them.
+    fn is_in_all(&self) -> bool {
+        let is_table = |(first, last)| self.without.is_none() || first < last;
+        !self.is_out() && self.with.is_some_and(is_table)
+    }
 }
 
 /// Lines in one field from which on it is more probable that its quote is no quote.
@@ -46,8 +77,8 @@ const MANY_LINES: u64 = 100;
 pub(crate) enum Finding<'a> {
     /// No record has a value here.
     MissingValue(&'a JsonPointer),
-    /// Some records do not have the separator, but all have `found`.
-    Undivided { separator: u8, found: u8 },
+    /// Some records do not have the separator, but all have `found`; `title`: but for the first.
+    Undivided { separator: u8, found: u8, title: bool },
     /// Fields of the key begin and end with a quote, which is not read as one.
     LiteralQuotes,
     /// The record at this byte has a field of many lines.
@@ -101,10 +132,10 @@ impl FoundValues {
     ) {
         let Some(dialect) = columns.separator.map(|byte| columns.dialect(byte)) else { return };
         let mut found = self.found.load(Ordering::Relaxed);
-        // Usually the first record has none of the others.
-        let others = LACKS_ALL & !lacks(dialect.separator);
-        for (_, record) in records.clone() {
-            if found & others == others {
+        let mut places = *self.places();
+        for (at, record) in records.clone() {
+            let mut others = SEPARATORS.iter().zip(&places);
+            if others.all(|(byte, places)| *byte == dialect.separator || places.is_out()) {
                 break;
             }
             if matches!(record, b"" | b"\r") {
@@ -114,12 +145,13 @@ impl FoundValues {
             if found & DIVIDED == 0 && FieldsOfRecord::new(record, dialect).nth(1).is_some() {
                 found |= DIVIDED;
             }
-            for separator in SEPARATORS {
-                if found & lacks(separator) == 0 && memchr::memchr(separator, record).is_none() {
-                    found |= lacks(separator);
+            for (separator, places) in SEPARATORS.iter().zip(&mut places) {
+                if !places.is_out() {
+                    places.add(at, memchr::memchr(*separator, record).is_some());
                 }
             }
         }
+        self.places().iter_mut().zip(&places).for_each(|(all, own)| all.merge(own));
         let literal = dialect.quote.is_none() && columns.quoting == Quoting::BySeparator;
         if literal && found & QUOTED == 0 {
             let is_quoted = |field: &[u8]| matches!(field, [b'"', .., b'"']);
@@ -133,6 +165,10 @@ impl FoundValues {
         if dialect.quote.is_some() {
             records.for_each(|(byte, record)| self.look_at_lines(byte, record));
         }
+    }
+
+    fn places(&self) -> MutexGuard<'_, [Places; SEPARATORS.len()]> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks for a field of many lines.
@@ -165,11 +201,20 @@ impl FoundValues {
             Fields::Line | Fields::Rows(_) => return Vec::new(),
         };
         let separator = columns.separator.unwrap_or(b',');
+        let places = *self.places();
+        let of = |byte| SEPARATORS.iter().position(|known| *known == byte).map(|at| places[at]);
         // A separator is in every record; decimal commas, for example, are in some.
-        let irregular = found & DIVIDED == 0 || found & lacks(separator) != 0;
-        let in_all = |byte: &u8| found & lacks(*byte) == 0 && *byte != separator;
-        let in_all = SEPARATORS.into_iter().find(in_all).filter(|_| irregular);
-        let undivided = in_all.map(|found| Finding::Undivided { separator, found });
+        let own = of(separator);
+        let is_better = |(byte, other): &(u8, Places)| {
+            let is_worse = |own: Places| !own.is_in_all() || own.without > other.without;
+            let may_be = found & DIVIDED == 0 || own.is_some_and(is_worse);
+            *byte != separator && other.is_in_all() && may_be
+        };
+        let better = SEPARATORS.into_iter().zip(places).find(is_better);
+        let undivided = better.map(|(found, places)| {
+            let title = places.without.is_some();
+            Finding::Undivided { separator, found, title }
+        });
         let quoted = (found & QUOTED != 0).then_some(Finding::LiteralQuotes);
         let long = *self.long_field.lock().unwrap_or_else(PoisonError::into_inner);
         let long = long.map(|(byte, lines)| Finding::LongField { byte, lines });
@@ -276,14 +321,28 @@ mod tests {
             findings(&KeySpec { fields: Fields::Columns(columns), transforms: vec![] }, inputs)
         };
         let auto = Quoting::BySeparator;
-        let other = "Undivided { separator: 44, found: 59 } x 1";
+        let other = "Undivided { separator: 44, found: 59, title: false } x 1";
         assert_eq!(of("1", b',', auto, &[&["1;x", "2;"], &["1;x", ""]]), [other]);
         assert!(
             of("1", b',', auto, &[&["1;x", "2,y"], &["1;x", "2"], &[""], &["a b", "c"]]).is_empty()
         );
         assert!(of("1", b';', auto, &[&["1;x,y", "2;,"]]).is_empty());
-        let decimal = "Undivided { separator: 44, found: 59 } x 0";
+        let decimal = "Undivided { separator: 44, found: 59, title: false } x 0";
         assert_eq!(of("1", b',', auto, &[&["id;price", "1;2,5", "2;2,7"]]), [decimal]);
+        let title = "Undivided { separator: 44, found: 59, title: true } x 0";
+        for first in [&["Report 2024"][..], &["Report, 2024"], &["Report", "", "of 2024"]] {
+            let rows = ["id;name", "1;a", "2;b,c"];
+            assert_eq!(of("1", b',', auto, &[&[first, &rows].concat()]), [title], "{first:?}");
+            let rows = ["1;a,x", "2;b", "2", "3;b,c"];
+            assert!(of("1", b',', auto, &[&[first, &rows].concat()]).is_empty(), "{first:?}");
+            let rows = ["1,a;x", "2,b;y"];
+            assert!(of("1", b',', auto, &[&[&["Report"][..], &rows].concat()]).is_empty());
+        }
+        assert!(of("1", b':', auto, &[&["1:a,b", "2:c,d"]]).is_empty());
+        // One record is no table, and text without separators no title if it is long.
+        assert!(of("1", b',', auto, &[&["Report", "a;b"]]).is_empty());
+        let long = [&["line"; 2000][..], &["a;b", "a;b"]].concat();
+        assert!(of("1", b',', auto, &[&long]).is_empty());
         assert!(of("1", b',', auto, &[&["1,a;b", "2,a;b", "3;"], &["1,a;b"]]).len() == 1);
         assert!(of("1", b',', auto, &[&["1,a;b", "2,a", "3;"], &["1,a;b"]]).is_empty());
         let quotes = "LiteralQuotes x 0";

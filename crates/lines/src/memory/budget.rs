@@ -8,7 +8,8 @@
 //! | work | the rest | filters, fingerprint tables, records before they are written to disk |
 //! | decoder | limit / 8 and a little, taken from the work share | the window of a zstd input, if an input may be compressed |
 //! | objects | limit / 16 up to 64 MiB and 8 MiB, taken from the work share | blocks of an object of a store, if an input is one, and the HTTP client |
-//! | rows | a quarter of the work share, if an input is a table | reading and writing the rows of a result |
+//! | descriptions | what they need, at most 3/4 of the work share | the columns and row groups of inputs that are tables, and those of an output |
+//! | rows | a quarter of the rest of the work share, if an input is a table | reading and writing the rows of a result |
 //! | buffers | 4 MiB, or limit / 32 up to 64 MiB | chunks, hashes and output of all workers |
 //!
 //! The first 4 MiB of buffers are part of the overhead, as are the program, its libraries and its
@@ -89,9 +90,15 @@ impl Budget {
         Ok(Self { work: self.work - objects_memory(self.limit), ..self })
     }
 
-    /// Takes the memory for rows from the work share.
-    pub(crate) fn with_rows(self) -> Self {
-        Self { rows: self.work / 4, work: self.work - self.work / 4, ..self }
+    /// Returns the memory that what describes tables may take.
+    pub(crate) fn descriptions(&self) -> u64 {
+        self.work / 4 * 3
+    }
+
+    /// Takes the memory of tables from the work share: what describes them, and that for rows.
+    pub(crate) fn with_tables(self, described: u64) -> Self {
+        let work = self.work - described.min(self.descriptions());
+        Self { rows: work / 4, work: work - work / 4, ..self }
     }
 
     /// Takes the memory of the workers' keys from the work share: a key is at most `growth` times as

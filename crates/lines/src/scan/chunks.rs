@@ -97,8 +97,8 @@ impl Chunks<'_> {
             note_findings(found, |finding, input, more| {
                 self.progress.note(match finding {
                     Finding::MissingValue(pointer) => Note::MissingValue { input, more, pointer },
-                    Finding::Undivided { separator, found } => {
-                        Note::Undivided { input, more, separator, found }
+                    Finding::Undivided { separator, found, title } => {
+                        Note::Undivided { input, more, separator, found, title }
                     }
                     Finding::LiteralQuotes => Note::LiteralQuotes { input, more },
                     Finding::LongField { byte, lines } => {

@@ -133,10 +133,11 @@ impl Progress for ProgressReporter {
                 others(more),
                 separator.escape_ascii()
             ),
-            Note::Undivided { input, more, separator, found } => format!(
-                "{input}{}: some records have no '{}', but all have a '{}'; check separator=",
+            Note::Undivided { input, more, separator, found, title } => format!(
+                "{input}{}: some records have no '{}', but all{} have a '{}'; check separator=",
                 others(more),
                 separator.escape_ascii(),
+                if title { " after a title" } else { "" },
                 found.escape_ascii()
             ),
             Note::LiteralQuotes { input, more } => format!(

@@ -21,6 +21,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
+use zstd::zstd_safe::{get_error_name, zstd_sys::ZSTD_ErrorCode};
 
 use self::ahead::Ahead;
 use self::gzip::{GzipMembers, TRAILING};
@@ -176,17 +177,21 @@ fn window_too_large(window: u64, most: u64) -> Error {
     Error::zstd_window(Some(window), most, needed.map(|needed| needed * 8))
 }
 
+/// The error of a zstd window above the maximum. The crate's error has only the name of the code.
+const WINDOW_TOO_LARGE: usize =
+    (ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge as usize).wrapping_neg();
+
 /// Adds the cause and advice to an error of a codec.
 fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
     let name = codec.name();
     let text = error.to_string();
     let said = if error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
         return error;
-    } else if error.kind() == io::ErrorKind::UnexpectedEof || text.contains("incomplete frame") {
+    } else if error.kind() == io::ErrorKind::UnexpectedEof {
         format!("its {name} data ends in the middle: the file was cut short; copy it again")
     } else if text == TRAILING {
         format!("{text}; remove them, or read the output of `gzip -dc`, which leaves them out")
-    } else if text.contains("too much memory") {
+    } else if codec == Codec::Zstd && text == get_error_name(WINDOW_TOO_LARGE) {
         return io::Error::other(Error::zstd_window(None, 1 << max_window_log(memory), None));
     } else if error.kind() == io::ErrorKind::OutOfMemory && error.raw_os_error().is_none() {
         let available = memory.saturating_sub(OVERHEAD);

@@ -124,13 +124,20 @@ fn window_that_does_not_fit_is_an_error() {
     packer.write_all(&vec![b'x'; 1 << 20]).unwrap();
     let packed = packer.finish().unwrap();
     assert!(read(Codec::Zstd, packed.clone(), memory(256 << 20)).is_ok());
-    let error = read(Codec::Zstd, packed, memory(64 << 20)).unwrap_err();
+    let error = read(Codec::Zstd, packed.clone(), memory(64 << 20)).unwrap_err();
     let error = Error::read("a.zst", error);
     let ErrorKind::ZstdWindow { input, window, limit, needed_limit } = error.kind() else {
         panic!("{error}");
     };
     assert_eq!((input.as_str(), *window, *limit), ("a.zst", Some(16 << 20), 8 << 20));
     assert_eq!(*needed_limit, Some(128 << 20));
+    // Only the decoder sees the window of a later frame.
+    for first in [zstd::encode_all(&b"first"[..], 3).unwrap(), skippable(b"metadata")] {
+        let Magic::Is(codec) = Magic::of(&first) else { panic!("{first:?}") };
+        let error = read(codec, [first, packed.clone()].concat(), memory(64 << 20)).unwrap_err();
+        let error = Error::read("a.zst", error);
+        assert!(matches!(error.kind(), ErrorKind::ZstdWindow { limit: 0x80_0000, .. }), "{error}");
+    }
 }
 
 #[test]

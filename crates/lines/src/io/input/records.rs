@@ -12,7 +12,7 @@ use crate::io::input_file::InputFile;
 use crate::io::open::InputKind;
 use crate::io::stream::Chained;
 use crate::io::tables::{Shares, Table, TableSource};
-use crate::keys::{Columns, Dialect, Fields, HeaderProblem, KeySpec, RowKeys};
+use crate::keys::{Columns, Dialect, Fields, HeaderProblem, KeySpec, Keys, RowKeys};
 use crate::progress::Progress;
 
 impl Input {
@@ -52,6 +52,8 @@ impl Input {
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
         let lines_of = |header: &Vec<u8>| 1 + memchr::memchr_iter(b'\n', header).count() as u64;
         self.first_line = Some(1 + start.header.as_ref().map_or(0, lines_of));
+        let records = start.header.iter().map(|header| (0, &header[..]));
+        self.found.look_at(&keys, records, &Keys::default());
         (self.header, self.mark) = (start.header, start.mark);
         Ok(self.with_keys(&Arc::new(keys)))
     }

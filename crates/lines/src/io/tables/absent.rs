@@ -25,6 +25,14 @@ impl Table {
         match *self {}
     }
 
+    pub(crate) fn described(&self, _: bool) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn described_by_writer(&self) -> u64 {
+        match *self {}
+    }
+
     pub(crate) fn source(&self) -> &TableSource {
         match *self {}
     }

@@ -24,6 +24,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::io::input_file::InputFile;
 use crate::keys::rows::{MAX_ROWS, RowId};
 
+/// Memory of a column of a schema.
+const PER_COLUMN: u64 = 500;
+
 /// An Arrow file or stream.
 pub(crate) struct ArrowTable {
     pub(super) source: TableSource,
@@ -68,6 +71,17 @@ impl ArrowTable {
 
     pub(super) fn rows(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Returns the memory of what describes the table.
+    pub(super) fn described(&self) -> u64 {
+        let parts = self.blocks.parts.len() * (size_of::<Part>() + size_of::<u64>());
+        self.described_by_writer() + parts as u64
+    }
+
+    /// Returns the memory of what describes an output of its rows.
+    pub(super) fn described_by_writer(&self) -> u64 {
+        self.blocks.schema.flattened_fields().len() as u64 * PER_COLUMN
     }
 
     pub(super) fn key_columns(&self) -> usize {

@@ -12,11 +12,13 @@
 //! | timestamp | `2026-11-23T15:04:05`, with digits of the second as a time, and `Z` if it is an instant |
 //! | duration | the number of its units, as Parquet stores it, which has no such type |
 //! | UUID | `f81d4fae-7dec-11d0-a765-00a0c91e6bf6` |
+//! | `arrow.json`, `arrow.bool8` | as a string, as a boolean |
 //! | dictionary | the text of its value |
 //! | null | the byte ff, as in JSON |
 //!
-//! Other types cannot be keys. Extension types other than UUID have the text of what they are stored as. A member of a structure is named by its path, `page.url`; it is null if
-//! the structure is.
+//! Other types cannot be keys. Nor can other extension types of Arrow, which give the stored values
+//! another meaning; Parquet has types of its own. A member of a structure is named by its path,
+//! `page.url`; it is null if the structure is.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -39,8 +41,29 @@ use crate::keys::{Column, append_with_length, rows};
 /// The key of `null`.
 const NULL: u8 = 0xff;
 
-/// The name of the extension type of UUIDs.
-const UUID: &str = "arrow.uuid";
+/// What the stored values of a column mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// Themselves.
+    Stored,
+    Uuid,
+    /// `false` if 0.
+    Boolean,
+}
+
+impl Meaning {
+    /// Returns that of a column in an Arrow schema; `None`: it has an extension type that is not known.
+    fn of(field: &Field) -> Option<Self> {
+        let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY).map(String::as_str);
+        match (extension, field.data_type()) {
+            (None, _) => Some(Self::Stored),
+            (Some("arrow.json"), data_type) => data_type.is_string().then_some(Self::Stored),
+            (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => Some(Self::Uuid),
+            (Some("arrow.bool8"), DataType::Int8) => Some(Self::Boolean),
+            _ => None,
+        }
+    }
+}
 
 /// A column of a key in a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +72,7 @@ pub(super) struct KeyPath {
     pub(super) root: usize,
     /// The names of the members that lead to it.
     pub(super) members: Vec<String>,
-    /// True if its bytes are UUIDs.
-    pub(super) uuid: bool,
+    pub(super) meaning: Meaning,
 }
 
 impl KeyPath {
@@ -63,13 +85,13 @@ impl KeyPath {
     }
 
     fn find_one(schema: &Schema, column: &Column) -> Result<Self, String> {
-        let (path, field, shown) = match column {
+        let (mut path, field, shown) = match column {
             Column::Number(number) => {
                 let field = schema.fields().get(number - 1).ok_or_else(|| {
                     let columns = count_columns(schema.fields().len());
                     format!("has {columns}, expected a column {number}")
                 })?;
-                (Self::new(number - 1, vec![], field), field, number.to_string())
+                (Self::new(number - 1, vec![]), field, number.to_string())
             }
             Column::Name(name) => {
                 let (path, field) = Self::named(schema, name)?;
@@ -89,12 +111,19 @@ impl KeyPath {
                 field.data_type()
             ));
         }
+        path.meaning = Meaning::of(field).ok_or_else(|| {
+            let name = field.metadata().get(EXTENSION_TYPE_NAME_KEY).map_or("", String::as_str);
+            format!(
+                "column {shown} has the extension type {name:?} of {}, expected strings, numbers, \
+                 dates or times; convert it to one of these",
+                field.data_type()
+            )
+        })?;
         Ok(path)
     }
 
-    fn new(root: usize, members: Vec<String>, field: &Field) -> Self {
-        let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
-        Self { root, members, uuid: extension.is_some_and(|name| name == UUID) }
+    fn new(root: usize, members: Vec<String>) -> Self {
+        Self { root, members, meaning: Meaning::Stored }
     }
 
     /// Returns the column with this name, or with this path.
@@ -102,7 +131,7 @@ impl KeyPath {
         let mut found =
             schema.fields().iter().enumerate().filter(|(_, field)| field.name() == name);
         match (found.next(), found.next()) {
-            (Some((root, field)), None) => return Ok((Self::new(root, vec![], field), field)),
+            (Some((root, field)), None) => return Ok((Self::new(root, vec![]), field)),
             (Some((one, _)), Some((two, _))) => {
                 return Err(format!(
                     "has two columns {name:?}, {} and {}; take one by its number",
@@ -115,7 +144,7 @@ impl KeyPath {
         let nested = schema.fields().iter().enumerate().find_map(|(root, field)| {
             let rest = name.strip_prefix(field.name().as_str())?.strip_prefix('.')?;
             let (members, field) = member(field, rest)?;
-            Some((Self::new(root, members, field), field))
+            Some((Self::new(root, members), field))
         });
         nested.ok_or_else(|| {
             if schema.fields().is_empty() {
@@ -196,7 +225,7 @@ struct KeyColumn {
     values: ArrayRef,
     /// The structures that contain it.
     around: Vec<ArrayRef>,
-    uuid: bool,
+    meaning: Meaning,
 }
 
 impl KeyBatch {
@@ -212,7 +241,7 @@ impl KeyBatch {
                 let inner = inner.cloned().ok_or_else(missing)?;
                 around.push(std::mem::replace(&mut values, inner));
             }
-            Ok(KeyColumn { values, around, uuid: path.uuid })
+            Ok(KeyColumn { values, around, meaning: path.meaning })
         };
         let columns = paths.iter().map(column).collect::<Result<_, String>>()?;
         Ok(Self { columns, rows: batch.num_rows() })
@@ -245,15 +274,21 @@ impl KeyColumn {
             key.push(NULL);
             return Ok(());
         }
-        let uuids = self.values.as_fixed_size_binary_opt().filter(|_| self.uuid);
-        let uuid = uuids.filter(|uuids| uuids.is_valid(row));
-        match uuid.and_then(|uuids| uuids.value(row).first_chunk()) {
-            Some(uuid) => {
-                append_uuid(*uuid, key);
-                Ok(())
-            }
-            None => append_text(self.values.as_ref(), row, key),
+        let values = self.values.as_ref();
+        if self.meaning == Meaning::Stored || values.is_null(row) {
+            return append_text(values, row, key);
         }
+        let uuid =
+            values.as_fixed_size_binary_opt().and_then(|uuids| uuids.value(row).first_chunk());
+        match (uuid, values.as_primitive_opt::<Int8Type>()) {
+            (Some(uuid), _) => append_uuid(*uuid, key),
+            (None, Some(booleans)) => {
+                let text = if booleans.value(row) == 0 { "false" } else { "true" };
+                key.extend_from_slice(text.as_bytes());
+            }
+            (None, None) => return append_text(values, row, key),
+        }
+        Ok(())
     }
 }
 
@@ -439,5 +474,35 @@ mod tests {
         assert_eq!(error(vec![], Column::Number(1)), "has no columns, expected a column 1");
         let named = Column::Name("u".to_owned());
         assert_eq!(error(vec![], named), "has no columns, expected a column \"u\"");
+    }
+
+    #[test]
+    fn extension_types_without_a_known_meaning_are_errors() {
+        let found = |name: &str, data_type: DataType| {
+            let metadata = [(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned())];
+            let field = Field::new("u", data_type, true).with_metadata(metadata);
+            let path = KeyPath::find(&Schema::new(vec![field]), &[Column::Number(1)]);
+            path.map(|paths| paths[0].meaning)
+        };
+        assert_eq!(found("arrow.uuid", DataType::FixedSizeBinary(16)), Ok(Meaning::Uuid));
+        assert_eq!(found("arrow.bool8", DataType::Int8), Ok(Meaning::Boolean));
+        for text in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View] {
+            assert_eq!(found("arrow.json", text), Ok(Meaning::Stored));
+        }
+        let uuids = DataType::FixedSizeBinary(16);
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int8), Box::new(uuids));
+        for (name, data_type) in [
+            ("arrow.opaque", DataType::Binary),
+            ("geoarrow.wkb", DataType::Binary),
+            ("arrow.uuid", DataType::Utf8),
+            ("arrow.uuid", dictionary),
+            ("arrow.bool8", DataType::UInt8),
+            ("arrow.json", DataType::Binary),
+            ("", DataType::Int8),
+        ] {
+            let text =
+                format!("column 1 has the extension type {name:?} of {data_type}, expected ");
+            assert!(found(name, data_type).unwrap_err().starts_with(&text), "{text}");
+        }
     }
 }

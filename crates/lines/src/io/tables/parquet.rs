@@ -11,9 +11,11 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::{LogicalType, Type as PhysicalType};
-use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetStatisticsPolicy,
+};
 
-use super::column::{KeyPath, count_columns};
+use super::column::{KeyPath, Meaning, count_columns};
 use super::counted_pages::value_size;
 use super::pages::{Chunk, PageFile};
 use super::source::TableSource;
@@ -23,6 +25,21 @@ use crate::keys::rows::MAX_ROWS;
 
 /// Bytes of values that a batch has, as a share of the memory for pages.
 pub(super) const BATCH_SHARE: u64 = 4;
+
+/// Rows and encoded bytes of a row group of an output.
+pub(super) const GROUP_ROWS: u64 = 1 << 20;
+pub(super) const GROUP_BYTES: u64 = 128 << 20;
+
+/// Memory of a column in the schemas of a file, and in each of its row groups.
+const PER_COLUMN: u64 = 700;
+const PER_CHUNK: u64 = 450;
+
+/// Memory of a column in the schema and the first row group of an output, and in each other.
+const PER_WRITTEN_COLUMN: u64 = 1600;
+const PER_WRITTEN_CHUNK: u64 = 1000;
+
+/// How many times larger than a footer is what it describes, with an output, at most.
+const PER_BYTE: u64 = 64;
 
 /// Rows of a batch.
 const MIN_BATCH: u64 = 16;
@@ -54,13 +71,18 @@ impl ParquetTable {
         let read = || {
             let options = ArrowReaderOptions::new()
                 .with_skip_arrow_metadata(true)
-                .with_page_index_policy(PageIndexPolicy::Skip);
-            let metadata = ArrowReaderMetadata::load(&file, options.clone())?;
-            let schema = Arc::new(with_views(metadata.schema()));
-            let metadata = Arc::clone(metadata.metadata());
-            ArrowReaderMetadata::try_new(metadata, options.with_schema(schema))
+                .with_page_index_policy(PageIndexPolicy::Skip)
+                .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+                .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+                .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+            let (metadata, schema) = {
+                let first = ArrowReaderMetadata::load(&file, options.clone())?;
+                (Arc::clone(first.metadata()), with_views(first.schema()))
+            };
+            ArrowReaderMetadata::try_new(metadata, options.with_schema(Arc::new(schema)))
         };
-        let metadata = source.guarded(|| read().map_err(|error| file.error(error)))?;
+        let metadata = source.guarded(|| read().map_err(|error| file.error(error)));
+        let metadata = metadata.map_err(|error| advised_of_footer(&source, error))?;
         let unusable = |problem| -> Error {
             let input = source.name.clone();
             ErrorKind::UnusableColumn { input, problem, rows: false }.into()
@@ -82,6 +104,27 @@ impl ParquetTable {
     /// Returns true if a leaf column is a part of the key.
     pub(super) fn is_key(&self, leaf: usize) -> bool {
         self.leaves.contains(&leaf)
+    }
+
+    /// Returns the memory of what describes the table; `written`: and its rows in an output.
+    pub(super) fn described(&self, written: bool) -> u64 {
+        let groups = self.metadata().row_groups();
+        let bytes = groups.iter().map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0));
+        let bytes = bytes.fold(0, u64::saturating_add);
+        // A wrong size must not count more than the file may have.
+        let by_bytes = (bytes / GROUP_BYTES).min(self.source.length() >> 20);
+        let written_groups = if written { self.rows / GROUP_ROWS + by_bytes } else { 0 };
+        let of_groups = groups.len() as u64 * PER_CHUNK + written_groups * PER_WRITTEN_CHUNK;
+        self.columns() * (PER_COLUMN + of_groups)
+    }
+
+    /// Returns the memory of what describes an output with these columns and one row group.
+    pub(super) fn described_by_writer(&self) -> u64 {
+        self.columns() * PER_WRITTEN_COLUMN
+    }
+
+    fn columns(&self) -> u64 {
+        self.metadata().file_metadata().schema_descr().num_columns() as u64
     }
 
     pub(super) fn key_columns(&self) -> usize {
@@ -137,6 +180,20 @@ impl ParquetTable {
     }
 }
 
+/// Adds a memory limit that is enough for what the footer describes to an error of memory.
+fn advised_of_footer(source: &TableSource, error: Error) -> Error {
+    let ErrorKind::TableMemory { input, needed, available, needed_limit, .. } = error.kind() else {
+        return error;
+    };
+    let described = needed.saturating_mul(PER_BYTE);
+    let given = source.shares().descriptions;
+    let of_description = source.limit_for(described, given, |shares| shares.descriptions);
+    let (input, part) = (input.clone(), "its footer");
+    let (needed, available) = (*needed, *available);
+    let needed_limit = of_description.max(*needed_limit);
+    ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
+}
+
 /// Returns the paths with roots among the columns that are read, and the leaf columns to read.
 fn projected(
     metadata: &ArrowReaderMetadata,
@@ -158,7 +215,9 @@ fn projected(
             root == path.root && descriptor.column(**leaf).path().parts()[1..] == path.members
         };
         let leaf = leaves.iter().find(is_own).map(|leaf| descriptor.column(*leaf));
-        path.uuid = leaf.is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid));
+        if leaf.is_some_and(|leaf| leaf.logical_type_ref() == Some(&LogicalType::Uuid)) {
+            path.meaning = Meaning::Uuid;
+        }
         path.root = roots.partition_point(|root| *root < path.root);
     }
     (paths, leaves)
@@ -180,7 +239,7 @@ fn field_with_views(field: &FieldRef) -> FieldRef {
         DataType::Struct(fields) => DataType::Struct(fields_with_views(fields)),
         DataType::List(field) => DataType::List(field_with_views(field)),
         DataType::Map(field, sorted) => DataType::Map(field_with_views(field), *sorted),
-        other => other.clone(),
+        _ => return Arc::clone(field),
     };
     Arc::new(Field::clone(field).with_data_type(data_type))
 }

@@ -6,6 +6,11 @@
 //! dictionary, is that of the first row group. Row groups, statistics and pages are new; bloom filters
 //! and sort orders are not copied.
 //!
+//! Until the end of the file the writer keeps what describes its row groups: about 1 KB for each column
+//! of each, whatever the number of pages, since there are no page indexes. The share of descriptions
+//! (`memory::budget`) has room for row groups of 2^20 rows or 128 MiB. Rows in pieces make smaller ones: a
+//! row group has at most one piece for each 128 bytes of the share of rows, or 2^13.
+//!
 //! | share of the memory | used for |
 //! |---|---|
 //! | 1/2 at most | pages of the column that is read |
@@ -16,26 +21,23 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use parquet::basic::Compression;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::properties::WriterProperties;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 
 use super::counted_pages::{COPY_QUARTERS, CountedPages, PageCounts, memory_per_level};
 use super::pages::PageFile;
-use super::parquet::{ParquetTable, chunk};
+use super::parquet::{GROUP_BYTES, GROUP_ROWS, ParquetTable, chunk};
 use super::parquet_needs::{Given, advised};
 use super::row_writer::RowWriter;
 use super::tracked::{Tracked, WriteFailure};
 use crate::error::{Error, Result};
 use crate::keys::rows::RowId;
-
-/// Rows and encoded bytes of a row group of the output.
-const MAX_ROWS: u64 = 1 << 20;
-const MAX_BYTES: u64 = 128 << 20;
 
 /// Memory for the values and levels that are copied at a time, if it is less than the share.
 const MAX_BATCH: u64 = 1 << 20;
@@ -179,8 +181,8 @@ impl Plan {
 
     fn is_full(&self, memory: u64) -> bool {
         let max_ranges = (memory as usize / 8 / size_of::<Range<u64>>()).clamp(1 << 13, 1 << 20);
-        self.rows >= MAX_ROWS
-            || self.bytes >= MAX_BYTES
+        self.rows >= GROUP_ROWS
+            || self.bytes >= GROUP_BYTES
             || self.ranges >= max_ranges
             || self.waiting >= memory / 8
     }
@@ -452,19 +454,28 @@ where
     }
 }
 
-/// Returns the settings of the output of a file's rows.
+/// Returns the settings of the output of a file's rows: those of its first column, and of the columns
+/// that differ from it.
 fn properties(table: &ParquetTable, memory: u64) -> WriterProperties {
     let metadata = table.metadata();
     let page = (memory / 16).clamp(16 << 10, 1 << 20) as usize;
+    let chunks = metadata.row_groups().first().map_or(&[][..], RowGroupMetaData::columns);
+    let settings = |chunk: &ColumnChunkMetaData| {
+        (chunk.compression(), chunk.dictionary_page_offset().is_some())
+    };
+    let first = chunks.first().map_or((Compression::UNCOMPRESSED, false), settings);
     let mut builder = WriterProperties::builder()
         .set_key_value_metadata(metadata.file_metadata().key_value_metadata().cloned())
         .set_data_page_size_limit(page)
-        .set_dictionary_page_size_limit(page);
-    for chunk in metadata.row_groups().first().into_iter().flat_map(RowGroupMetaData::columns) {
-        let (path, has_dictionary) =
-            (chunk.column_path(), chunk.dictionary_page_offset().is_some());
+        .set_dictionary_page_size_limit(page)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_compression(first.0)
+        .set_dictionary_enabled(first.1);
+    for chunk in chunks.iter().filter(|chunk| settings(chunk) != first) {
+        let (path, (codec, has_dictionary)) = (chunk.column_path(), settings(chunk));
         builder = builder
-            .set_column_compression(path.clone(), chunk.compression())
+            .set_column_compression(path.clone(), codec)
             .set_column_dictionary_enabled(path.clone(), has_dictionary);
     }
     builder.build()

@@ -24,6 +24,8 @@ pub(crate) struct TableShares {
     pub(crate) keys: u64,
     /// For reading and writing rows.
     pub(crate) rows: u64,
+    /// For what describes all tables of a job.
+    pub(crate) descriptions: u64,
 }
 
 thread_local! {
@@ -100,6 +102,20 @@ impl TableSource {
         let of_rows = self.limit_for(needed, available, |shares| shares.rows);
         let (input, needed_limit) = (self.name.clone(), of_keys.max(of_rows));
         ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
+    }
+
+    /// Checks that `needed` bytes for what describes all tables of the job fit the memory limit.
+    ///
+    /// # Errors
+    /// If they do not.
+    pub(crate) fn check_descriptions(&self, needed: u64) -> Result<()> {
+        let available = self.shares().descriptions;
+        if needed <= available {
+            return Ok(());
+        }
+        let needed_limit = self.limit_for(needed, available, |shares| shares.descriptions);
+        let (input, part) = (self.name.clone(), "the description of all tables");
+        Err(ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into())
     }
 
     /// Returns the shares of the job's memory limit.

@@ -52,6 +52,22 @@ impl Table {
         }
     }
 
+    /// Returns the memory of what describes the table; `written`: and its rows in an output.
+    pub(crate) fn described(&self, written: bool) -> u64 {
+        match self {
+            Self::Parquet(parquet) => parquet.described(written),
+            Self::Arrow(arrow) => arrow.described(),
+        }
+    }
+
+    /// Returns the memory of what describes an output with its columns.
+    pub(crate) fn described_by_writer(&self) -> u64 {
+        match self {
+            Self::Parquet(parquet) => parquet.described_by_writer(),
+            Self::Arrow(arrow) => arrow.described_by_writer(),
+        }
+    }
+
     pub(crate) fn source(&self) -> &TableSource {
         match self {
             Self::Parquet(parquet) => &parquet.source,
