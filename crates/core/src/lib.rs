@@ -40,7 +40,6 @@
 //! | [`WindowedBloomFilter`] | the most recent keys only |
 //! | [`StaticFilter`] | built once from all keys, near the minimum space |
 //! | [`FilterCascade`] | built once, exact for known non-members |
-//! | [`WideBloomFilter`] | rates that 64-bit hashes cannot reach |
 //! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
 //!
 //! * [`Membership`] has the methods that all filters share: size, capacity, rates, writing to a file.
@@ -115,7 +114,6 @@ mod store;
 mod sync;
 mod threads;
 mod vector_quotient;
-mod wide;
 mod windowed;
 
 #[cfg(feature = "std")]
@@ -154,7 +152,6 @@ pub use store::{Borrowed, Owned, Store, StoreMut};
 #[cfg(all(feature = "std", not(all(loom, test))))]
 pub use vector_quotient::atomic::AtomicVectorQuotientFilter;
 pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout};
-pub use wide::{WideBloomFilter, WideBuilder};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 
 /// The examples of the README are tests.

@@ -23,7 +23,6 @@ use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
 use crate::store::{Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
-use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
 
 fn serialize<Ser: Serializer>(filter: &impl Save, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
@@ -115,6 +114,5 @@ filters! {
     [] WindowedBloomFilter;
     [] StaticFilter;
     [] FilterCascade;
-    [] WideBloomFilter;
     [] VectorQuotientFilter;
 }

@@ -57,7 +57,6 @@ mod tests {
             "windowed",
             "static",
             "static-fuse",
-            "wide",
         ] {
             let with = |capacity: Value, fpr: Value, memory: Value| {
                 ask(json!({

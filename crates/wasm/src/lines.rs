@@ -79,7 +79,6 @@ fn class(filter_type: FilterType) -> &'static str {
         FilterType::Windowed => "WindowedBloomFilter",
         FilterType::Static | FilterType::StaticFuse => "StaticFilter",
         FilterType::Cascade => "FilterCascade",
-        FilterType::Wide => "WideBloomFilter",
         FilterType::VectorQuotient => "VectorQuotientFilter",
         _ => "BloomFilter",
     }
@@ -140,10 +139,6 @@ mod tests {
         assert_line!(
             json!({ "type": "windowed", "capacity": 5000, "fpr": 0.01 }),
             let mut filter = petal::WindowedBloomFilter::builder().capacity(5000).fpr(0.01).build()
-        );
-        assert_line!(
-            json!({ "type": "wide", "capacity": 5000, "fpr": 1e-20 }),
-            let mut filter = petal::WideBloomFilter::builder().capacity(5000).fpr(1e-20).build()
         );
         let keys: Vec<u64> = (0..200_000).collect();
         for (name, fuse, method) in [("static", false, ""), ("static-fuse", true, ".fuse(true)")] {

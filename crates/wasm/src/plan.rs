@@ -3,7 +3,7 @@
 use petal::{
     BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
     ClassicLayout, CountingBloomFilter, FilterType, QuotientFilter, ScalableBloomFilter, Sizing,
-    StaticFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, math,
+    StaticFilter, VectorQuotientFilter, WindowedBloomFilter, math,
 };
 use serde_json::{Value, json};
 
@@ -344,7 +344,6 @@ fn sizing(filter_type: FilterType, capacity: u64, from: MadeFrom) -> Result<Sizi
         }
         FilterType::Scalable => ScalableBloomFilter::builder().capacity(capacity).fpr(fpr).sizing(),
         FilterType::Windowed => WindowedBloomFilter::builder().capacity(capacity).fpr(fpr).sizing(),
-        FilterType::Wide => WideBloomFilter::builder().capacity(capacity).fpr(fpr).sizing(),
         _ => return unknown(),
     };
     sizing.map_err(text)

@@ -14,12 +14,10 @@ use crate::filter::FilterInfo;
 use crate::filter::builder::Builder;
 use crate::filter::layout::Layout;
 use crate::format::kind::FilterType;
-use crate::math;
 use crate::quotient::QuotientBuilder;
 use crate::scalable::ScalableBuilder;
 use crate::store::CacheLine;
 use crate::vector_quotient::VectorQuotientBuilder;
-use crate::wide::WideBuilder;
 use crate::windowed::WindowedBuilder;
 
 /// The size and the rates of a filter that is not built yet.
@@ -143,26 +141,6 @@ impl<L: Layout> CountingBuilder<L> {
     pub fn sizing(&self) -> Result<Sizing> {
         let (layout, info, width) = self.plan()?;
         Ok(bloom(layout, info, width))
-    }
-}
-
-impl WideBuilder {
-    /// Returns the size and rates of the filter, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn sizing(&self) -> Result<Sizing> {
-        let (layout, info) = self.plan()?;
-        Ok(Sizing {
-            filter_type: FilterType::Wide,
-            info,
-            size_bytes: bytes(layout.lines(), 2),
-            describe: crate::wide::describe(layout),
-            probes: None,
-            rate: Arc::new(move |keys| {
-                math::wide_fpr(keys, layout.blocks(), layout.lanes(), layout.probes())
-            }),
-        })
     }
 }
 

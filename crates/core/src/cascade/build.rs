@@ -64,7 +64,6 @@ impl CascadeBuilder {
     /// # Errors
     /// As [`FilterCascade::build`].
     pub fn build<K: Key, L: Key>(self, members: &[K], non_members: &[L]) -> Result<FilterCascade> {
-        self.hash.check_words(1)?;
         let (mut ours, mut theirs) =
             (with_capacity(members.len())?, with_capacity(non_members.len())?);
         self.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
@@ -84,7 +83,6 @@ impl CascadeBuilder {
         mut members: Vec<u64>,
         mut non_members: Vec<u64>,
     ) -> Result<FilterCascade> {
-        self.hash.check_words(1)?;
         for hashes in [&mut members, &mut non_members] {
             hashes.sort_unstable();
             hashes.dedup();

@@ -140,7 +140,7 @@ impl<L: Layout> Builder<L> {
         self.hash(HashSpec::rapid(seed))
     }
 
-    /// Sets the hash, which must have 64 bits.
+    /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
         self.hash = hash;
@@ -150,7 +150,7 @@ impl<L: Layout> Builder<L> {
     /// Creates an empty filter.
     ///
     /// # Errors
-    /// If the size is missing or invalid, the hash has 128 bits, or memory allocation fails.
+    /// If the size is missing or invalid, or memory allocation fails.
     pub fn build(self) -> Result<Filter<L>> {
         let (layout, info) = self.plan(1)?;
         Filter::empty(layout, self.hash, info)
@@ -158,7 +158,6 @@ impl<L: Layout> Builder<L> {
 
     /// Returns the layout of a filter whose bits take `times` their memory, without building it.
     pub(crate) fn plan(&self, times: u64) -> Result<(L, FilterInfo)> {
-        self.hash.check_words(1)?;
         let small = self.foldable_to;
         if let (Some(small), Some(probes)) = (small, self.probes)
             && u32::from(small.fields().probes) != probes

@@ -28,7 +28,6 @@ mod overlap;
 mod probability;
 mod saturation;
 mod static_filter;
-mod wide;
 
 pub(crate) use blocked::approximate_blocked_fpr;
 pub use blocked::{ALTERNATING_FLOOR, blocked_fpr};
@@ -45,4 +44,3 @@ pub(crate) use probability::Approximate;
 pub use probability::{hash_floor, probability_of_any, probability_of_either};
 pub use saturation::{saturated_share, saturated_share_after};
 pub use static_filter::{information_bits, static_bits, static_columns, static_fpr};
-pub use wide::{wide_floor, wide_fpr, wide_part_fpr};

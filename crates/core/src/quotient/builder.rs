@@ -86,7 +86,6 @@ impl QuotientBuilder {
     /// # Errors
     /// If the size is missing or invalid, or memory allocation fails.
     pub fn build(self) -> Result<QuotientFilter> {
-        self.hash.check_words(1)?;
         let (layout, info) = self.plan()?;
         QuotientFilter::empty(layout, self.hash, info, self.max_capacity.is_some())
     }

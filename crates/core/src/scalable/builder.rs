@@ -108,7 +108,6 @@ impl ScalableBuilder {
     /// If the rate is missing, not between 0 and 1 or cannot be reached, growth, head start or growth
     /// share are out of range, or memory allocation fails.
     pub fn build(self) -> Result<ScalableBloomFilter> {
-        self.hash.check_words(1)?;
         ScalableBloomFilter::empty(self.plan()?, self.hash)
     }
 

@@ -54,7 +54,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     }
 
     /// The bits of all layers, and one line for each layer.
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
         let layers = self.layers();
         let numbered = (1..=layers).rev().zip(self.newest_first());
         let parts: Vec<_> = numbered

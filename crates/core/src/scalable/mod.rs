@@ -187,7 +187,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// Returns whether the layers keep the target rate when they are full. False only if that rate is
     /// very low and the keys are very many: 64-bit hashes do not reach the shares of the newest layers, which have
     /// the rate that is possible. From the default first layer it is true up to 2 million keys at 10⁻¹², 260
-    /// million at 10⁻⁹. A [`WideBloomFilter`](crate::WideBloomFilter) has no such limit.
+    /// million at 10⁻⁹.
     #[must_use]
     pub fn keeps_fpr(&self) -> bool {
         self.plan.keeps_fpr(self.layers())

@@ -165,7 +165,6 @@ impl StaticBuilder {
 
     /// Returns the rate, if it can be reached with this number of keys.
     fn check(&self, keys: u64) -> Result<f64> {
-        self.hash.check_words(1)?;
         let rate = self.rate.ok_or_else(|| Error::unsized_filter("a false-positive rate"))?;
         if !(MIN_FPR..1.0).contains(&rate) {
             let found = format!("{rate:?}");

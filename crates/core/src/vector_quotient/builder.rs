@@ -78,7 +78,6 @@ impl VectorQuotientBuilder {
     /// # Errors
     /// If the size is missing or invalid, or memory allocation fails.
     pub fn build(self) -> Result<VectorQuotientFilter> {
-        self.hash.check_words(1)?;
         let (layout, info) = self.plan()?;
         VectorQuotientFilter::empty(layout, self.hash, info)
     }

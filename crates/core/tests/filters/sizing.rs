@@ -3,7 +3,7 @@
 use petal::{
     BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
     Membership, QuotientFilter, ScalableBloomFilter, Sizing, StaticFilter, VectorQuotientFilter,
-    WideBloomFilter, WindowedBloomFilter, math,
+    WindowedBloomFilter, math,
 };
 
 fn same(sizing: Sizing, filter: &dyn Membership) {
@@ -35,8 +35,6 @@ fn sizing_equals_the_built_filter() {
                 ClassicBloomFilter::builder().bits(12_345).probes(3).capacity(keys),
                 CountingBloomFilter::builder().capacity(keys).fpr(rate).width(3),
                 ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate),
-                WideBloomFilter::builder().capacity(keys).fpr(rate),
-                WideBloomFilter::builder().capacity(keys).memory(ByteSize::bytes(100_000)),
                 QuotientFilter::builder().capacity(keys).fpr(rate),
                 QuotientFilter::builder().capacity(keys).fpr(rate).max_capacity(100_000),
                 VectorQuotientFilter::builder().capacity(keys).fpr(rate),
@@ -55,7 +53,6 @@ fn sizing_allocates_nothing() {
     let sizings = [
         BloomFilter::builder().capacity(keys).fpr(rate).sizing(),
         ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        WideBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
         QuotientFilter::builder().capacity(keys / 2).fpr(rate).sizing(),
         ScalableBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
         WindowedBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
@@ -202,10 +199,6 @@ fn memory_error_contains_the_given_size() {
             "fits 0 bytes; give at least 64 ",
         ),
         (
-            WideBloomFilter::with_memory(1, ByteSize::bytes(127)).unwrap_err(),
-            "fits 127 bytes; give at least 128 ",
-        ),
-        (
             CountingBloomFilter::builder()
                 .capacity(1)
                 .memory(ByteSize::bytes(255))
@@ -229,7 +222,6 @@ fn math_functions_accept_nan() {
     assert!(math::generation_fpr(nan, 3).is_nan() && math::probability_of_any([nan]).is_nan());
     assert!(math::expected_insertions(10, |_| f64::NAN).is_infinite());
     assert!(math::saturated_share(nan, 8) == 0.0 && math::layer_share(u32::MAX) < 1e-300);
-    assert!(math::wide_part_fpr(nan).is_nan());
     for error in
         [math::classic_standard_error(nan, 100, 3), math::blocked_standard_error(nan, 9, 8, 8)]
     {
@@ -246,7 +238,6 @@ fn math_functions_accept_nan() {
 fn missing_size_names_the_parameters_of_the_type() {
     let errors = [
         (BloomFilter::builder().build().unwrap_err(), "or bits and probes"),
-        (WideBloomFilter::builder().build().unwrap_err(), "or capacity and memory"),
         (QuotientFilter::builder().build().unwrap_err(), "or slots and bits of a remainder"),
         (VectorQuotientFilter::builder().build().unwrap_err(), "or blocks and bits of a tag"),
         (WindowedBloomFilter::builder().build().unwrap_err(), "capacity and false-positive rate"),

@@ -443,7 +443,7 @@ fn try_all(bytes: &[u8]) -> (bool, bool) {
         filter.contains_mixed_hashes(&queries, &mut found);
         for (at, &hash) in queries.iter().enumerate() {
             assert_eq!(filter.contains_mixed_hash(hash), found.get(at));
-            assert_eq!(filter.explain_mixed_hash(&[hash]).contains, found.get(at));
+            assert_eq!(filter.explain_mixed_hash(hash).contains, found.get(at));
         }
         let dynamic: &dyn Membership = filter;
         assert!((0.0..=1.0).contains(&dynamic.estimated_fpr()));

@@ -1,14 +1,13 @@
 //! The core builder of a specified filter.
 
 use petal::FilterType::{
-    Bloom, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Wide, Windowed,
+    Bloom, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Windowed,
 };
 use petal::{
     AnyFilter, BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter,
     ClassicCountingBloomFilter, ClassicLayout, CountingBloomFilter, CountingBuilder, FilterType,
     QuotientBuilder, QuotientFilter, ScalableBloomFilter, ScalableBuilder, Sizing,
-    VectorQuotientBuilder, VectorQuotientFilter, WideBloomFilter, WideBuilder, WindowedBloomFilter,
-    WindowedBuilder,
+    VectorQuotientBuilder, VectorQuotientFilter, WindowedBloomFilter, WindowedBuilder,
 };
 
 use super::size::SizeBy;
@@ -25,7 +24,6 @@ enum Builder {
     Classic(petal::Builder<ClassicLayout>),
     Counting(CountingBuilder<BlockedLayout>),
     CountingClassic(CountingBuilder<ClassicLayout>),
-    Wide(WideBuilder),
     Quotient(QuotientBuilder),
     VectorQuotient(VectorQuotientBuilder),
     Scalable(ScalableBuilder),
@@ -40,7 +38,6 @@ macro_rules! with {
             Builder::Classic($builder) => $call,
             Builder::Counting($builder) => $call,
             Builder::CountingClassic($builder) => $call,
-            Builder::Wide($builder) => $call,
             Builder::Quotient($builder) => $call,
             Builder::VectorQuotient($builder) => $call,
             Builder::Scalable($builder) => $call,
@@ -102,7 +99,7 @@ impl FilterSpec {
     }
 
     fn builder(&self, kind: FilterType, keys: u64) -> Result<Builder> {
-        let (hash, width) = (self.hash(kind)?, self.width.unwrap_or(Self::DEFAULT_COUNTER_WIDTH));
+        let (hash, width) = (self.hash()?, self.width.unwrap_or(Self::DEFAULT_COUNTER_WIDTH));
         let (size, rate) = (self.size_by(kind, keys)?, self.target_fpr());
         /// Sets hash, capacity and size of a builder.
         macro_rules! sized {
@@ -140,7 +137,6 @@ impl FilterSpec {
                 let builder = ClassicCountingBloomFilter::builder().width(width);
                 Builder::CountingClassic(bits_sized!(builder))
             }
-            Wide => Builder::Wide(sized!(WideBloomFilter::builder())),
             Quotient => {
                 if let Some(most) = self.max_capacity.filter(|most| *most < keys) {
                     let max_capacity = most;

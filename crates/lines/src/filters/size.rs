@@ -1,8 +1,6 @@
 //! The size of a filter from its specification.
 
-use petal::FilterType::{
-    Bloom, Classic, Counting, CountingClassic, Quotient, VectorQuotient, Wide,
-};
+use petal::FilterType::{Bloom, Classic, Counting, CountingClassic, Quotient, VectorQuotient};
 use petal::{
     AnyFilter, BlockedLayout, ByteSize, ClassicLayout, FilterType, QuotientLayout,
     VectorQuotientLayout,
@@ -77,15 +75,10 @@ impl FilterSpec {
         };
         if self.is_sized_by_memory() {
             // Memory beyond the best rate would be wasted.
-            let best = if kind == Wide { BEST_FPR * BEST_FPR } else { BEST_FPR };
-            let most = model.needed(keys, best);
+            let most = model.needed(keys, BEST_FPR);
             return Ok(SizeBy::Memory(most.map_or(cap, |most| cap.min(most))));
         }
-        let needed = match model.needed(keys, rate) {
-            // One half cannot reach the rate; the builder checks whether both together can.
-            Err(error) if kind == Wide && error.is_unattainable() => 0,
-            needed => needed?,
-        };
+        let needed = model.needed(keys, rate)?;
         if needed <= cap {
             return Ok(SizeBy::Fpr(rate));
         }
@@ -136,20 +129,9 @@ impl SizeModel {
         let times = match kind {
             Bloom | Classic => 1,
             Counting | CountingClassic => width.unwrap_or(FilterSpec::DEFAULT_COUNTER_WIDTH).into(),
-            Wide => 2,
             _ => return None,
         };
         Some(match kind {
-            // Two halves at the square root of the rate each, without the share of the hash.
-            Wide => Self {
-                bytes_for_fpr: |keys, rate| {
-                    Ok(BlockedLayout::for_fpr(keys, rate.sqrt())?.size_bytes())
-                },
-                fpr_in_bytes: |bytes, keys| {
-                    Ok(BlockedLayout::for_memory(keys, ByteSize::bytes(bytes))?.fpr(keys).powi(2))
-                },
-                times,
-            },
             Classic | CountingClassic => Self {
                 bytes_for_fpr: match least_space {
                     true => {

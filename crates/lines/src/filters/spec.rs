@@ -4,7 +4,7 @@
 //! Conflicting settings are an error before any input is read.
 
 use petal::FilterType::{
-    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Wide,
+    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient,
     Windowed,
 };
 use petal::{AnyFilter, FilterType, HashSpec};
@@ -369,20 +369,17 @@ impl FilterSpec {
         Ok(())
     }
 
-    /// Returns the hash for a filter of this type. With `keyed`, each call generates a new secret.
+    /// Returns the hash. With `keyed`, each call generates a new secret.
     ///
     /// # Errors
     /// If the system has no random bytes.
-    pub fn hash(&self, filter_type: FilterType) -> Result<HashSpec> {
+    pub fn hash(&self) -> Result<HashSpec> {
         if !self.keyed {
-            return Ok(match filter_type {
-                Wide => HashSpec::wide(self.seed),
-                _ => HashSpec::rapid(self.seed),
-            });
+            return Ok(HashSpec::rapid(self.seed));
         }
         let mut key = [0; 16];
         getrandom::fill(&mut key).map_err(|_| Error::random())?;
-        Ok(if filter_type == Wide { HashSpec::wide_keyed(key) } else { HashSpec::keyed(key) })
+        Ok(HashSpec::keyed(key))
     }
 
     /// The target rate, unless only the memory limit is given.

@@ -55,7 +55,7 @@ impl BloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::BloomFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::BloomFilter::builder().hash(hash(seed, secret)?);
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
         let built = py.detach(|| build(builder, &size))?;
         Ok(with_state(built, Self))
@@ -162,7 +162,7 @@ impl ClassicBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::ClassicBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::ClassicBloomFilter::builder().hash(hash(seed, secret)?);
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
         let built = py.detach(|| build(builder, &size))?;
         Ok(with_state(built, Self))
@@ -311,7 +311,6 @@ fn intersect_any<S: Store>(
     match (ours, theirs) {
         (AnyFilter::Bloom(ours), AnyFilter::Bloom(theirs)) => Some(ours.intersect(theirs)),
         (AnyFilter::Classic(ours), AnyFilter::Classic(theirs)) => Some(ours.intersect(theirs)),
-        (AnyFilter::Wide(ours), AnyFilter::Wide(theirs)) => Some(ours.intersect(theirs)),
         _ => None,
     }
 }

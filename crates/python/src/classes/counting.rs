@@ -68,7 +68,7 @@ impl CountingBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::CountingBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::CountingBloomFilter::builder().hash(hash(seed, secret)?);
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
         let built = py.detach(|| build(builder.width(width), &size))?;
         Ok(with_state(built, Self))
@@ -120,7 +120,7 @@ impl ClassicCountingBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::ClassicCountingBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::ClassicCountingBloomFilter::builder().hash(hash(seed, secret)?);
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
         let built = py.detach(|| build(builder.width(width), &size))?;
         Ok(with_state(built, Self))
@@ -169,7 +169,7 @@ impl QuotientFilter {
                 "max_capacity=: {most} is less than capacity=, {capacity}; raise max_capacity="
             )));
         }
-        let builder = petal::QuotientFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::QuotientFilter::builder().hash(hash(seed, secret)?);
         let builder = builder.capacity(capacity).fpr(fpr);
         let builder = max_capacity.map_or(builder, |keys| builder.max_capacity(keys));
         let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
@@ -207,7 +207,7 @@ impl VectorQuotientFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::VectorQuotientFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::VectorQuotientFilter::builder().hash(hash(seed, secret)?);
         let builder = builder.capacity(capacity).fpr(fpr);
         let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
         Ok(with_state(FilterState::new(built), Self))

@@ -102,11 +102,9 @@ pub(super) fn check_memory_limit(needed: u64, memory_limit: Option<u64>) -> PyRe
     }
 }
 
-/// Returns the hash function: 128 bits if `wide` is set, 64 otherwise.
-pub(super) fn hash(seed: u64, secret: Option<&[u8]>, wide: bool) -> PyResult<HashSpec> {
-    let Some(secret) = secret else {
-        return Ok(if wide { HashSpec::wide(seed) } else { HashSpec::rapid(seed) });
-    };
+/// Returns the hash function.
+pub(super) fn hash(seed: u64, secret: Option<&[u8]>) -> PyResult<HashSpec> {
+    let Some(secret) = secret else { return Ok(HashSpec::rapid(seed)) };
     let key: [u8; 16] = secret.try_into().map_err(|_| {
         PyValueError::new_err(format!(
             "secret=: expected 16 bytes, such as os.urandom(16), found {}",
@@ -116,7 +114,7 @@ pub(super) fn hash(seed: u64, secret: Option<&[u8]>, wide: bool) -> PyResult<Has
     if seed != 0 {
         return Err(PyValueError::new_err("seed= and secret=: leave out one of them"));
     }
-    Ok(if wide { HashSpec::wide_keyed(key) } else { HashSpec::keyed(key) })
+    Ok(HashSpec::keyed(key))
 }
 
 /// The argument `memory_limit`: bytes, or a str such as "512M", "1.5G" or "25%".

@@ -26,7 +26,7 @@ impl ScalableBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::ScalableBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::ScalableBloomFilter::builder().hash(hash(seed, secret)?);
         let builder = builder.capacity(capacity).fpr(fpr).growth(growth);
         let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
         Ok(with_state(FilterState::new(built), Self))

@@ -32,7 +32,7 @@ impl WindowedBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::WindowedBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let builder = petal::WindowedBloomFilter::builder().hash(hash(seed, secret)?);
         let builder = builder.capacity(capacity).fpr(fpr).generations(generations);
         let builder = window.map_or(builder, |seconds| builder.time(seconds));
         let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
