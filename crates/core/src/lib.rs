@@ -32,7 +32,6 @@
 //! | [`BloomFilter`] | the default: one cache line per key |
 //! | [`ClassicBloomFilter`] | the textbook filter, a little smaller |
 //! | [`AtomicBloomFilter`] | the default filter, shared by threads |
-//! | [`AtomicVectorQuotientFilter`] | a filter with deletion, shared by threads |
 //! | [`CountingBloomFilter`], [`ClassicCountingBloomFilter`] | deletion, with a counter for each bit |
 //! | [`QuotientFilter`] | deletion, counting, growth, union of different sizes |
 //! | [`VectorQuotientFilter`] | fast deletion: one or two cache lines per operation |
@@ -149,8 +148,6 @@ pub use static_filter::{StaticBuilder, StaticFilter};
 #[cfg(feature = "mmap")]
 pub use store::Mapped;
 pub use store::{Borrowed, Owned, Store, StoreMut};
-#[cfg(all(feature = "std", not(all(loom, test))))]
-pub use vector_quotient::atomic::AtomicVectorQuotientFilter;
 pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 

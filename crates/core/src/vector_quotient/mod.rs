@@ -11,8 +11,6 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-#[cfg(all(feature = "std", not(all(loom, test))))]
-pub(crate) mod atomic;
 mod builder;
 mod change;
 mod file;
