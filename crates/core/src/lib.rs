@@ -44,8 +44,8 @@
 //! * [`Membership`] has the methods that all filters share: size, capacity, rates, writing to a file.
 //!   [`Persist`] opens files. [`AnyFilter`] holds a filter whose type is known only at run time.
 //! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.
-//! * [`Sizing`], [`BlockedLayout`], [`ClassicLayout`], [`QuotientLayout`] and
-//!   [`VectorQuotientLayout`] compute sizes without building a filter; [`math`] has the formulas.
+//! * [`FilterSpec`] describes a filter before it exists, [`Plan`] is what it will cost; [`math`] has the
+//!   formulas.
 //! * [`BatchResults`] holds the results of a batch. Batches overlap cache misses.
 //! * [`embed`] is for servers that contain filters.
 //!
@@ -107,6 +107,7 @@ mod results;
 mod scalable;
 #[cfg(feature = "serde")]
 mod serialization;
+mod spec;
 mod static_filter;
 mod store;
 #[cfg(feature = "std")]
@@ -117,7 +118,7 @@ mod windowed;
 
 #[cfg(feature = "std")]
 pub use any::verify_bytes;
-pub use any::{AnyFilter, Sizing};
+pub use any::{AnyFilter, Plan};
 pub use byte_size::ByteSize;
 pub use cascade::{CascadeBuilder, FilterCascade};
 pub use counting::{
@@ -144,6 +145,7 @@ pub use membership::{Membership, MembershipMut};
 pub use quotient::{QuotientBuilder, QuotientFilter, QuotientLayout};
 pub use results::BatchResults;
 pub use scalable::{ScalableBloomFilter, ScalableBuilder};
+pub use spec::{FilterSpec, Growth};
 pub use static_filter::{StaticBuilder, StaticFilter};
 #[cfg(feature = "mmap")]
 pub use store::Mapped;

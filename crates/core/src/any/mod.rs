@@ -2,7 +2,7 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-mod sizing;
+mod plan;
 mod stream_decoder;
 
 use alloc::borrow::Cow;
@@ -29,7 +29,7 @@ use crate::store::{CacheLine, Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
 use crate::windowed::WindowedBloomFilter;
 
-pub use sizing::Sizing;
+pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
 
 /// A filter of any type, for files whose type is not known in advance.

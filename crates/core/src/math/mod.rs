@@ -32,7 +32,10 @@ mod static_filter;
 pub(crate) use blocked::approximate_blocked_fpr;
 pub use blocked::{ALTERNATING_FLOOR, blocked_fpr};
 pub(crate) use classic::approximate_classic_fpr;
-pub use classic::{classic_bits, classic_capacity, classic_fpr, optimal_probes, textbook_fpr};
+pub use classic::{
+    classic_bits, classic_capacity, classic_fpr, half_full_bits, half_full_capacity,
+    optimal_probes, textbook_fpr,
+};
 pub use estimates::{cardinality, is_overfull};
 #[cfg(test)]
 pub(crate) use evaluations::EVALUATIONS;

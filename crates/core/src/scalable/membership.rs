@@ -32,12 +32,11 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         let mut parameters = vec![
             ("bits", self.oldest_first().map(|layer| layer.size_bytes() * 8).sum()),
             ("layers", self.layers().into()),
-            ("growth", self.plan.growth()),
+            ("growth", self.plan.growth().factor),
             ("layer_capacity_left", self.layer_capacity_left()),
         ];
-        let head = self.plan.head();
-        if head.below > 0 {
-            parameters.extend([("head_start", head.factor), ("head_start_below", head.below)]);
+        if let Some((factor, below)) = self.plan.growth().head_start {
+            parameters.extend([("head_start", factor), ("head_start_below", below)]);
         }
         if let Some(parts) = self.growth_share() {
             parameters.push(("growth_share", parts));

@@ -19,6 +19,7 @@ mod membership;
 mod union;
 
 pub use builder::VectorQuotientBuilder;
+pub(crate) use builder::dimensions;
 pub use layout::VectorQuotientLayout;
 
 use crate::batch::for_each_chunk;
@@ -94,7 +95,11 @@ impl VectorQuotientFilter {
         VectorQuotientBuilder::default()
     }
 
-    fn empty(layout: VectorQuotientLayout, hash: HashSpec, info: FilterInfo) -> Result<Self> {
+    pub(crate) fn empty(
+        layout: VectorQuotientLayout,
+        hash: HashSpec,
+        info: FilterInfo,
+    ) -> Result<Self> {
         let store = Owned::zeroed(layout.blocks())?;
         Ok(Self::from_parts(layout, hash, info, store))
     }

@@ -1,12 +1,13 @@
 //! Sizing equals the filters that are built, and builders use every parameter or return an error.
 
 use petal::{
-    BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Membership, QuotientFilter, ScalableBloomFilter, Sizing, StaticFilter, VectorQuotientFilter,
-    WindowedBloomFilter, math,
+    AnyFilter, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
+    CountingBloomFilter, FilterSpec, FilterType, Membership, Plan, QuotientFilter,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter, math,
 };
+use petal_testkit::size_requests::size_requests;
 
-fn same(sizing: Sizing, filter: &dyn Membership) {
+fn same(sizing: Plan, filter: &dyn Membership) {
     assert_eq!(sizing.filter_type(), filter.filter_type());
     assert_eq!(sizing.size_bytes(), filter.size_bytes(), "{sizing:?}");
     assert_eq!(sizing.describe(), filter.describe());
@@ -21,7 +22,7 @@ fn same(sizing: Sizing, filter: &dyn Membership) {
 fn sizing_equals_the_built_filter() {
     macro_rules! same {
         ($($builder:expr),*) => {
-            $(same($builder.sizing().unwrap(), &$builder.build().unwrap());)*
+            $(same($builder.plan().unwrap(), &$builder.build().unwrap());)*
         };
     }
     for keys in [1, 60, 1000, 20_000] {
@@ -46,16 +47,63 @@ fn sizing_equals_the_built_filter() {
     }
 }
 
+/// The specification of a plan makes the same filter without a search.
+#[test]
+fn plans_equal_those_of_their_specification_and_the_built_filters() {
+    let (mut planned, mut built) = (0, 0);
+    for request in size_requests(300) {
+        let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
+        let spec = FilterSpec {
+            capacity: request.capacity,
+            fpr: request.fpr,
+            memory: request.memory.map(ByteSize::bytes),
+            probes: request.probes,
+            ..FilterSpec::new(filter_type.unwrap())
+        };
+        let Ok(plan) = spec.plan() else { continue };
+        planned += 1;
+        assert_eq!(plan.spec().plan().unwrap(), plan, "{request:?}");
+        assert!(request.memory.is_none_or(|most| plan.size_bytes() <= most), "{request:?}");
+        assert!(plan.expected_fpr(plan.capacity()) <= plan.target_fpr() * 1.000_001, "{request:?}");
+        if plan.size_bytes() < 1 << 22 && !plan.filter_type().is_fixed() {
+            same(plan, AnyFilter::build(&spec).unwrap().as_dyn());
+            built += 1;
+        }
+    }
+    assert!(planned > 200 && built > 80, "{planned} {built}");
+}
+
+#[test]
+fn fields_of_other_types_are_errors() {
+    let spec = |filter_type| FilterSpec {
+        capacity: Some(1000),
+        fpr: Some(0.01),
+        ..FilterSpec::new(filter_type)
+    };
+    for wrong in [
+        FilterSpec { probes: Some(3), ..spec(FilterType::Quotient) },
+        FilterSpec { bits: Some(3), ..spec(FilterType::Scalable) },
+        FilterSpec { slots: Some(3), ..spec(FilterType::Bloom) },
+        FilterSpec { window: Some(3), ..spec(FilterType::Classic) },
+        FilterSpec { max_capacity: Some(3), ..spec(FilterType::VectorQuotient) },
+        FilterSpec { least_space: true, ..spec(FilterType::Static) },
+        spec(FilterType::Cascade),
+    ] {
+        assert!(wrong.plan().unwrap_err().is_unsupported(), "{wrong:?}");
+    }
+    assert!(AnyFilter::build(&spec(FilterType::Static)).unwrap_err().is_unsupported());
+}
+
 /// More memory than any machine has: sizing allocates nothing.
 #[test]
 fn sizing_allocates_nothing() {
     let (keys, rate) = (1_000_000_000_000_000, 0.01);
     let sizings = [
-        BloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        QuotientFilter::builder().capacity(keys / 2).fpr(rate).sizing(),
-        ScalableBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        WindowedBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
+        BloomFilter::builder().capacity(keys).fpr(rate).plan(),
+        ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate).plan(),
+        QuotientFilter::builder().capacity(keys / 2).fpr(rate).plan(),
+        ScalableBloomFilter::builder().capacity(keys).fpr(rate).plan(),
+        WindowedBloomFilter::builder().capacity(keys).fpr(rate).plan(),
     ];
     for sizing in sizings {
         let sizing = sizing.unwrap();
@@ -166,9 +214,9 @@ fn bits_without_probes_get_the_best_number_of_them() {
                     }
                 }
                 for fpr in [0.3, 0.01, 1e-4] {
-                    let most = builder.fpr(fpr).sizing().unwrap();
+                    let most = builder.fpr(fpr).plan().unwrap();
                     for probes in 1..=$most {
-                        let other = builder.fpr(fpr).probes(probes).sizing();
+                        let other = builder.fpr(fpr).probes(probes).plan();
                         let other = other.ok().filter(|o| o.size_bytes() <= most.size_bytes());
                         let keys = other.map_or(0, |other| other.capacity());
                         assert!(most.capacity() >= keys, "{bits} {fpr} {probes}");

@@ -150,7 +150,7 @@ mod tests {
 
     /// Compares size and rate for every type and every way to size it.
     #[test]
-    fn sizing_equals_the_built_filter() {
+    fn plan_equals_the_built_filter() {
         let scratch = Scratch::new();
         let input = lines(&scratch, "a", 100);
         let settings = Settings::new(MIN_MEMORY);
@@ -163,10 +163,10 @@ mod tests {
                 if spec.filter_type().is_err() {
                     continue;
                 }
-                let sizing = spec.sizing(5000).unwrap();
+                let plan = spec.plan(5000).unwrap();
                 let made = spec.build(&settings, std::slice::from_ref(&input)).unwrap().filter;
-                assert_eq!(sizing.size_bytes(), made.as_dyn().size_bytes(), "{spec:?}");
-                assert_eq!(sizing.target_fpr(), made.as_dyn().target_fpr(), "{spec:?}");
+                assert_eq!(plan.size_bytes(), made.as_dyn().size_bytes(), "{spec:?}");
+                assert_eq!(plan.target_fpr(), made.as_dyn().target_fpr(), "{spec:?}");
             }
             // The capacity fits in memory; one more key does not.
             let spec = FilterSpec {
@@ -175,17 +175,20 @@ mod tests {
                 memory_limit: Some(1 << 26),
                 ..FilterSpec::default()
             };
-            if let Ok(Some(most)) = spec.capacity_for_memory() {
+            if let Bloom | Classic | Counting | CountingClassic = kind {
+                let mut by_memory = petal::FilterSpec::new(kind);
+                (by_memory.fpr, by_memory.memory) = (spec.fpr, Some(petal::ByteSize::mib(64)));
+                let most = by_memory.plan().unwrap().capacity();
                 let spec = |keys| FilterSpec { capacity: Some(keys), ..spec.clone() };
-                assert!(spec(most).sizing(most).unwrap().size_bytes() <= 1 << 26);
+                assert!(spec(most).plan(most).unwrap().size_bytes() <= 1 << 26);
                 let made = spec(most).build(&settings, std::slice::from_ref(&input)).unwrap();
                 assert!(made.filter.as_dyn().size_bytes() <= 1 << 26);
-                assert!(spec(most + 1).sizing(most + 1).unwrap_err().is_memory());
+                assert!(spec(most + 1).plan(most + 1).unwrap_err().is_memory());
             }
         }
         let huge =
             FilterSpec { filter_type: Some(Quotient), fpr: Some(0.01), ..FilterSpec::default() };
-        assert!(huge.sizing(100_000_000_000).unwrap().size_bytes() > 100 << 30);
+        assert!(huge.plan(100_000_000_000).unwrap().size_bytes() > 100 << 30);
     }
 
     #[test]

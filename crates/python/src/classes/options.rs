@@ -84,8 +84,8 @@ macro_rules! set_size {
             (None, Size::Memory(bytes)) => builder.memory(ByteSize::bytes(bytes)),
             (None, Size::Fpr(fpr)) => builder.fpr(fpr),
         };
-        let sizing = builder.sizing().map_err(IntoPyErr::into_py_err)?;
-        size.check(sizing.size_bytes())?;
+        let plan = builder.plan().map_err(IntoPyErr::into_py_err)?;
+        size.check(plan.size_bytes())?;
         builder
     }};
 }
