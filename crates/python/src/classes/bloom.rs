@@ -1,11 +1,11 @@
 //! `BloomFilter`, the default, and `ClassicBloomFilter`, the textbook's; and the combination of two
 //! filters.
 
-use petal::{AnyFilter, Builder, ByteSize, Layout, Overlap, Store};
+use petal::{AnyFilter, FilterType, Layout, Overlap, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::options::{BloomSize, MemoryLimitArg, Size, hash, set_size};
+use super::options::{BloomSize, MemoryLimitArg, spec};
 use super::{Filter, object, pair, with_state};
 use crate::error::{Exception, IntoPyErr};
 use crate::state::{FilterState, Storage, each_storage};
@@ -55,9 +55,9 @@ impl BloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::BloomFilter::builder().hash(hash(seed, secret)?);
+        let spec = spec(FilterType::Bloom, seed, secret)?;
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| build(builder, &size))?;
+        let built = py.detach(|| size.build(spec))?;
         Ok(with_state(built, Self))
     }
 
@@ -162,9 +162,9 @@ impl ClassicBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::ClassicBloomFilter::builder().hash(hash(seed, secret)?);
+        let spec = spec(FilterType::Classic, seed, secret)?;
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| build(builder, &size))?;
+        let built = py.detach(|| size.build(spec))?;
         Ok(with_state(built, Self))
     }
 
@@ -245,14 +245,6 @@ impl ClassicBloomFilter {
     fn shrink_to_fpr(slf: &Bound<'_, Self>, fpr: f64) -> PyResult<Py<PyAny>> {
         folded(slf.as_super(), Fold::ToFpr(fpr))
     }
-}
-
-fn build<L: Layout>(builder: Builder<L>, size: &BloomSize) -> PyResult<FilterState>
-where
-    AnyFilter: From<petal::Filter<L>>,
-{
-    let builder = set_size!(builder, size);
-    Ok(FilterState::new(builder.build().map_err(IntoPyErr::into_py_err)?))
 }
 
 type Change = fn(&mut FilterState, &FilterState) -> PyResult<()>;
