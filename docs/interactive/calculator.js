@@ -6,7 +6,7 @@
   const { ask, element } = petal;
   const TYPES = [
     "bloom", "classic", "counting", "counting-classic", "quotient", "vector-quotient", "scalable", "windowed", "static",
-    "static-fuse", "wide",
+    "static-fuse",
   ];
   const UNITS = {
     bits: 1 / 8, bytes: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12,
@@ -38,7 +38,6 @@
         windowed: "Windowed: the last n keys",
         static: "Static: built once, the smallest",
         "static-fuse": "Static fuse: built once, faster",
-        wide: "Wide: 128-bit hashes, lowest rates",
       },
       result: {
         capacity: "keys",
@@ -104,7 +103,6 @@
         windowed: "windowed：滑动窗口，只保留最近 n 个键",
         static: "static：一次建成、不可修改，最省空间",
         "static-fuse": "static-fuse：一次建成、不可修改，查询更快",
-        wide: "wide：128 位哈希，误判率可以极低",
       },
       result: {
         capacity: "键数",

@@ -20,7 +20,7 @@ PETAL = Path(os.environ.get("PETAL_PROGRAM", TARGET / "debug/petal"))
 PYTHON = ROOT / "target/python/bin/python"
 TYPES = (
     "bloom", "classic", "counting", "counting-classic", "quotient", "vector-quotient", "scalable", "windowed", "static",
-    "static-fuse", "wide",
+    "static-fuse",
 )  # fmt: skip
 
 

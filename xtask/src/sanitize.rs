@@ -52,7 +52,6 @@ const TARGETS: &[Target] = &[
     target("scalable_vs_model", 6_500),
     target("static_vs_model", 1_700),
     target("vector_quotient_vs_model", 14_000),
-    target("wide_vs_model", 5_000),
     target("windowed_vs_model", 6_500),
 ];
 

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use petal::{
     BloomFilter, ClassicBloomFilter, CountingBloomFilter, QuotientFilter, ScalableBloomFilter,
-    StaticFilter, WideBloomFilter, WindowedBloomFilter,
+    StaticFilter, WindowedBloomFilter,
 };
 use petal_testkit::rng::Rng;
 
@@ -32,7 +32,7 @@ fn main() {
         return;
     }
     type Make = fn(u64, f64);
-    let types: [(&str, Make); 7] = [
+    let types: [(&str, Make); 6] = [
         ("bloom", |keys, rate| drop(black_box(BloomFilter::with_fpr(keys, rate).unwrap()))),
         ("classic", |keys, rate| {
             drop(black_box(ClassicBloomFilter::with_fpr(keys, rate).unwrap()))
@@ -40,7 +40,6 @@ fn main() {
         ("counting", |keys, rate| {
             drop(black_box(CountingBloomFilter::with_fpr(keys, rate).unwrap()))
         }),
-        ("wide", |keys, rate| drop(black_box(WideBloomFilter::with_fpr(keys, rate).unwrap()))),
         ("quotient", |keys, rate| drop(black_box(QuotientFilter::with_fpr(keys, rate).unwrap()))),
         ("scalable", |keys, rate| {
             drop(black_box(ScalableBloomFilter::with_fpr(keys, rate).unwrap()))

@@ -43,8 +43,6 @@ pub enum ErrorKind {
         fpr: f64,
         /// The share of queries whose hash collides with the hash of some key.
         floor: f64,
-        /// The width of the filter's hashes: 64 or 128.
-        hash_bits: u32,
     },
     /// A builder was given no size.
     NoSize {
@@ -158,12 +156,7 @@ impl Error {
 
     /// A rate that filters with 64-bit hashes do not reach.
     pub(crate) fn unattainable(capacity: u64, fpr: f64, floor: f64) -> Self {
-        Self::new(ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits: 64 })
-    }
-
-    /// A rate that filters with 128-bit hashes do not reach.
-    pub(crate) fn unattainable_wide(capacity: u64, fpr: f64, floor: f64) -> Self {
-        Self::new(ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits: 128 })
+        Self::new(ErrorKind::UnattainableFpr { capacity, fpr, floor })
     }
 
     /// A builder without a size; `needed` is what determines it.
@@ -327,15 +320,13 @@ impl fmt::Display for Error {
                 let unit = if *bytes == 1 { "byte" } else { "bytes" };
                 write!(f, "no filter fits {bytes} {unit}; give at least {minimum} and at most 2^56")
             }
-            ErrorKind::UnattainableFpr { capacity, fpr, floor, hash_bits } => {
+            ErrorKind::UnattainableFpr { capacity, fpr, floor } => {
                 write!(
                     f,
-                    "a false-positive rate of {fpr:e} for {} keys cannot be reached: with \
-                     {hash_bits}-bit hashes {floor:.1e} of all queries collide with some key; \
-                     accept a higher rate",
+                    "a false-positive rate of {fpr:e} for {} keys cannot be reached: with 64-bit \
+                     hashes {floor:.1e} of all queries collide with some key; accept a higher rate",
                     Grouped(*capacity),
-                )?;
-                if *hash_bits < 128 { f.write_str(", or use 128-bit hashes") } else { Ok(()) }
+                )
             }
             ErrorKind::NoSize { needed } => {
                 write!(f, "the size of the filter is missing; give {needed}")

@@ -11,7 +11,7 @@ use crate::no_std::*;
 /// let mut filter = ClassicBloomFilter::with_bits(1000, 4)?;
 /// filter.insert("one");
 /// let hash = filter.hash_spec().hash(b"one");
-/// let explanation = filter.explain_mixed_hash(&[hash]);
+/// let explanation = filter.explain_mixed_hash(hash);
 /// assert!(explanation.contains);
 /// let probes = &explanation.parts[0].probes;
 /// assert!(probes.len() == 4 && probes.iter().all(|probe| probe.position < 1000 && probe.value == 1));
@@ -22,8 +22,8 @@ use crate::no_std::*;
 pub struct Explanation {
     /// Whether the filter contains the key.
     pub contains: bool,
-    /// What a query looks into, in this order: the filter, or its layers, generations, levels or
-    /// halves. A query may stop before the last one.
+    /// What a query looks into, in this order: the filter, or its layers, generations or
+    /// levels. A query may stop before the last one.
     pub parts: Vec<ExplainedPart>,
 }
 

@@ -1,13 +1,9 @@
-//! Hashes of keys: 64 or 128 bits. The hash is part of the file format.
+//! Hashes of keys, of 64 bits. The hash is part of the file format.
 //!
 //! A [`HashSpec`] is an algorithm and its seed. All algorithms are published and frozen; their test
 //! vectors are below and in docs/reference/format.md. A changed algorithm gets a new id; ids are never reused.
 //!
-//! [`HashSpec::words`] returns the number of 64-bit words of a hash, 1 or 2. Only
-//! [`WideBloomFilter`](crate::WideBloomFilter) uses two; for all other filters that is an error.
-//!
-//! Cost on one core for 64 bytes: rapidhash about 4 ns, SipHash-1-3 about 25 ns; slightly more with
-//! 128 bits of result.
+//! Cost on one core for 64 bytes: rapidhash about 4 ns, SipHash-1-3 about 25 ns.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -17,12 +13,10 @@ use core::num::NonZeroU64;
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
 use siphasher::sip::SipHasher13;
-use siphasher::sip128::{Hasher128 as _, SipHasher13 as SipHasher13Wide};
-use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::error::{Error, Result};
 
-/// A hash function for keys: an algorithm and its seed. Hashes of 64 bits:
+/// A hash function for keys: an algorithm and its seed.
 ///
 /// * [`HashSpec::rapid`]: rapidhash v3, fast and portable, for keys that no adversary chooses. The
 ///   default, with seed 0. **A seed is no protection**: it is easy to generate millions of keys
@@ -32,12 +26,6 @@ use crate::error::{Error, Result};
 ///   adversary does not see, such as those of one run of a program.
 /// * [`HashSpec::keyed`]: SipHash-1-3 with a secret 128-bit key, for keys chosen by an adversary who
 ///   may see the filter's results. The key is stored in the filter's file: keep such files private.
-///
-/// Hashes of 128 bits, for [`WideBloomFilter`](crate::WideBloomFilter):
-///
-/// * [`HashSpec::wide`]: XXH3-128, for keys that no adversary chooses: with the seed it is easy to
-///   generate keys that collide in all 128 bits.
-/// * [`HashSpec::wide_keyed`]: SipHash-1-3 with 128 bits of result and a secret key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HashSpec {
     algorithm: Algorithm,
@@ -48,8 +36,6 @@ pub struct HashSpec {
 enum Algorithm {
     Rapid,
     Sip13,
-    Xxh3Wide,
-    Sip13Wide,
     RapidKeyed,
 }
 
@@ -92,30 +78,7 @@ impl HashSpec {
         Self { algorithm: Algorithm::RapidKeyed, seed: key }
     }
 
-    /// Returns XXH3-128 as published, with its default secret and this seed: two words per hash.
-    #[must_use]
-    pub const fn wide(seed: u64) -> Self {
-        Self { algorithm: Algorithm::Xxh3Wide, seed: (seed as u128).to_le_bytes() }
-    }
-
-    /// Returns SipHash-1-3 with 128 bits of result and this key, which should be random and secret:
-    /// two words per hash.
-    #[must_use]
-    pub const fn wide_keyed(key: [u8; 16]) -> Self {
-        Self { algorithm: Algorithm::Sip13Wide, seed: key }
-    }
-
-    /// The number of 64-bit words of a hash: 1 or 2.
-    #[inline]
-    #[must_use]
-    pub fn words(&self) -> usize {
-        match self.algorithm {
-            Algorithm::Rapid | Algorithm::RapidKeyed | Algorithm::Sip13 => 1,
-            Algorithm::Xxh3Wide | Algorithm::Sip13Wide => 2,
-        }
-    }
-
-    /// Returns the hash of a key's bytes; the low word of a 128-bit hash.
+    /// Returns the hash of a key's bytes.
     #[inline]
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
@@ -127,20 +90,8 @@ impl HashSpec {
         hash_by_call(self.algorithm, bytes, low, high)
     }
 
-    /// Returns the two words of a 128-bit hash, the low word first. The high word of a 64-bit hash is
-    /// 0.
-    #[must_use]
-    pub fn hash_wide(&self, bytes: &[u8]) -> [u64; 2] {
-        let [low, high] = self.seed_words();
-        match self.algorithm {
-            Algorithm::Rapid | Algorithm::RapidKeyed | Algorithm::Sip13 => [self.hash(bytes), 0],
-            Algorithm::Xxh3Wide => split(xxh3_128_with_seed(bytes, low)),
-            Algorithm::Sip13Wide => sip13_wide(bytes, SipHasher13Wide::new_with_keys(low, high)),
-        }
-    }
-
-    /// Appends the hashes of many keys to `hashes`: [`words`](Self::words) words per key, the low
-    /// word first. Faster than single calls for short keys, because the setup is done once.
+    /// Appends the hashes of many keys to `hashes`. Faster than single calls for short keys, because
+    /// the setup is done once.
     #[inline]
     pub fn hash_all<K: AsRef<[u8]>>(&self, keys: impl Iterator<Item = K>, hashes: &mut Vec<u64>) {
         let [low, high] = self.seed_words();
@@ -155,14 +106,11 @@ impl HashSpec {
                 let sip = SipHasher13::new_with_keys(low, high);
                 hashes.extend(keys.map(|key| sip13(key.as_ref(), sip)));
             }
-            Algorithm::Xxh3Wide | Algorithm::Sip13Wide => {
-                keys.for_each(|key| hashes.extend(self.hash_wide(key.as_ref())));
-            }
         }
     }
 
     /// Returns which of `shards` parts a hash belongs to, from 0 on: for keys that are divided among filters,
-    /// each of a thread, a machine or a file. Of a 128-bit hash it takes the low word.
+    /// each of a thread, a machine or a file.
     ///
     /// **Do not divide keys by bits of the hash itself.** A filter places keys by these bits. If all its
     /// keys have some of them in common, they take a part of its memory only, and it contains most of
@@ -191,18 +139,6 @@ impl HashSpec {
         ((u128::from(mixed ^ mixed >> 33) * u128::from(shards.get())) >> 64) as u64
     }
 
-    /// Returns an error if a hash does not have this number of words.
-    pub(crate) fn check_words(&self, words: usize) -> Result<()> {
-        if self.words() == words {
-            return Ok(());
-        }
-        let expected = match words {
-            1 => "a 64-bit hash; 128-bit hashes are for WideBloomFilter",
-            _ => "a 128-bit hash: HashSpec::wide or HashSpec::wide_keyed",
-        };
-        Err(Error::invalid("hash", expected, self.name()))
-    }
-
     /// Returns a function that hashes the eight little-endian bytes of a word, for rapidhash only.
     #[inline]
     pub(crate) fn word_hasher(&self) -> Option<impl Fn(u64) -> u64 + Copy> {
@@ -228,15 +164,12 @@ impl HashSpec {
         [seed as u64, (seed >> 64) as u64]
     }
 
-    /// The algorithm's name: `rapidhash-v3`, `siphash-1-3`, `xxh3-128`, `siphash-1-3-128` or
-    /// `rapidhash-v3-keyed`.
+    /// The algorithm's name: `rapidhash-v3`, `siphash-1-3` or `rapidhash-v3-keyed`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.algorithm {
             Algorithm::Rapid => "rapidhash-v3",
             Algorithm::Sip13 => "siphash-1-3",
-            Algorithm::Xxh3Wide => "xxh3-128",
-            Algorithm::Sip13Wide => "siphash-1-3-128",
             Algorithm::RapidKeyed => "rapidhash-v3-keyed",
         }
     }
@@ -247,8 +180,6 @@ impl HashSpec {
         match self.algorithm {
             Algorithm::Rapid => 1,
             Algorithm::Sip13 => 2,
-            Algorithm::Xxh3Wide => 3,
-            Algorithm::Sip13Wide => 4,
             Algorithm::RapidKeyed => 5,
         }
     }
@@ -262,7 +193,7 @@ impl HashSpec {
     /// Whether the hash is keyed: its seed is a secret and must not be displayed.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Sip13 | Algorithm::Sip13Wide | Algorithm::RapidKeyed)
+        matches!(self.algorithm, Algorithm::Sip13 | Algorithm::RapidKeyed)
     }
 
     /// Returns the hash with the id and seed of a file.
@@ -270,12 +201,9 @@ impl HashSpec {
         let algorithm = match id {
             1 => Algorithm::Rapid,
             2 => Algorithm::Sip13,
-            3 => Algorithm::Xxh3Wide,
-            4 => Algorithm::Sip13Wide,
             5 => Algorithm::RapidKeyed,
             _ => {
-                let expected = "1 (rapidhash v3), 2 (SipHash-1-3), 3 (XXH3-128), 4 \
-                                (SipHash-1-3-128) or 5 (rapidhash v3, keyed)";
+                let expected = "1 (rapidhash v3), 2 (SipHash-1-3) or 5 (rapidhash v3, keyed)";
                 return Err(Error::invalid("hash", expected, id));
             }
         };
@@ -347,8 +275,6 @@ fn hash_by_call(algorithm: Algorithm, bytes: &[u8], low: u64, high: u64) -> u64 
         Algorithm::Rapid => rapid(bytes, &RapidSecrets::seed_cpp(low)),
         Algorithm::RapidKeyed => rapid(bytes, &keyed_secrets(low, high)),
         Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
-        Algorithm::Xxh3Wide => xxh3_128_with_seed(bytes, low) as u64,
-        Algorithm::Sip13Wide => sip13_wide(bytes, SipHasher13Wide::new_with_keys(low, high))[0],
     }
 }
 
@@ -356,17 +282,6 @@ fn hash_by_call(algorithm: Algorithm, bytes: &[u8], low: u64, high: u64) -> u64 
 fn sip13(bytes: &[u8], mut sip: SipHasher13) -> u64 {
     sip.write(bytes);
     sip.finish()
-}
-
-fn sip13_wide(bytes: &[u8], mut sip: SipHasher13Wide) -> [u64; 2] {
-    sip.write(bytes);
-    let hash = sip.finish128();
-    [hash.h1, hash.h2]
-}
-
-/// Splits into the low and the high word.
-fn split(hash: u128) -> [u64; 2] {
-    [hash as u64, (hash >> 64) as u64]
 }
 
 impl fmt::Debug for HashSpec {
@@ -404,38 +319,17 @@ mod tests {
         }
     }
 
-    /// XXH3-128 of no bytes is from its test suite; the other values are from the reference library.
     #[test]
-    fn wide_hashes_equal_published_vectors() {
-        let letters: Vec<u8> = (0..200).map(|at| b'a' + at % 26).collect();
-        for (seed, bytes, expect) in [
-            (0, &b""[..], [0x6001_c324_468d_497f, 0x99aa_06d3_0147_98d8]),
-            (0, b"one", [0x911f_aba7_321f_e1a0, 0x0a1c_6d4c_f41e_b499]),
-            (1, b"one", [0xa3cf_92cb_f551_53da, 0xb106_4a00_a511_b931]),
-            (1, &letters[..26], [0x00dc_0fa7_08b0_a581, 0x05ae_4629_ca5f_8027]),
-            (1, &letters, [0x80dd_aee8_4517_c801, 0x81fe_8bf9_a9b1_c96a]),
-        ] {
-            assert_eq!(HashSpec::wide(seed).hash_wide(bytes), expect, "{seed} {bytes:?}");
-        }
-        // The first vector of SipHash-1-3-128, key 00..0f: of no bytes.
-        let key: [u8; 16] = core::array::from_fn(|i| i as u8);
-        let empty = HashSpec::wide_keyed(key).hash_wide(b"");
-        assert_eq!(empty, [0xbea5_8827_b2bc_7ee7, 0x0130_30dd_6adb_62fd]);
-    }
-
-    #[test]
-    fn wrong_number_of_words_is_an_error() {
-        assert!(
-            HashSpec::wide(0).check_words(2).is_ok() && HashSpec::rapid(0).check_words(1).is_ok()
-        );
-        assert!(HashSpec::wide_keyed([0; 16]).check_words(1).unwrap_err().is_invalid());
-        assert!(HashSpec::keyed([0; 16]).check_words(2).unwrap_err().is_invalid());
+    fn hash_and_seed_of_a_file_are_checked() {
         let mut seed = [0; 16];
-        assert!(HashSpec::from_file(3, seed).is_ok() && HashSpec::from_file(4, [9; 16]).is_ok());
+        assert!(HashSpec::from_file(1, seed).is_ok() && HashSpec::from_file(2, [9; 16]).is_ok());
         seed[8] = 1;
-        assert!(HashSpec::from_file(3, seed).unwrap_err().is_invalid());
+        assert!(HashSpec::from_file(1, seed).unwrap_err().is_invalid());
         assert!(HashSpec::from_file(5, [9; 16]).unwrap() == HashSpec::rapid_keyed([9; 16]));
-        assert!(HashSpec::from_file(6, [0; 16]).unwrap_err().is_invalid());
+        // 3 and 4 were hashes of 128 bits.
+        for unknown in [0, 3, 4, 6] {
+            assert!(HashSpec::from_file(unknown, [0; 16]).unwrap_err().is_invalid());
+        }
     }
 
     #[test]
@@ -448,24 +342,13 @@ mod tests {
             let word =
                 hash.word_hasher().map_or(hashes[9], |of_word| of_word(0x0707_0707_0707_0707));
             assert_eq!(word, hashes[9]);
-            assert!(hash.words() == 1 && hash.hash_wide(&text) == [hash.hash(&text), 0]);
-        }
-        for hash in [HashSpec::wide(3), HashSpec::wide_keyed([5; 16])] {
-            let mut hashes = vec![1];
-            hash.hash_all((0..200).map(|length| &text[..length]), &mut hashes);
-            for (length, words) in hashes[1..].chunks_exact(2).enumerate() {
-                assert_eq!(words, hash.hash_wide(&text[..length]));
-                assert_eq!(words[0], hash.hash(&text[..length]));
-            }
-            assert!(hashes.len() == 401 && hash.words() == 2);
         }
     }
 
     #[test]
     fn seed_changes_the_hash_and_debug_hides_the_key() {
         assert_ne!(HashSpec::rapid(1).hash(b"x"), HashSpec::rapid(2).hash(b"x"));
-        let keyed = [HashSpec::keyed, HashSpec::wide_keyed, HashSpec::rapid_keyed];
-        for keyed in keyed {
+        for keyed in [HashSpec::keyed, HashSpec::rapid_keyed] {
             assert_ne!(keyed([1; 16]).hash(b"x"), keyed([2; 16]).hash(b"x"));
             let shown = format!("{:?}", keyed([0xab; 16]));
             assert!(!shown.contains("abab") && !shown.contains("171"), "{shown}");

@@ -32,7 +32,6 @@
 //! | [`BloomFilter`] | the default: one cache line per key |
 //! | [`ClassicBloomFilter`] | the textbook filter, a little smaller |
 //! | [`AtomicBloomFilter`] | the default filter, shared by threads |
-//! | [`AtomicVectorQuotientFilter`] | a filter with deletion, shared by threads |
 //! | [`CountingBloomFilter`], [`ClassicCountingBloomFilter`] | deletion, with a counter for each bit |
 //! | [`QuotientFilter`] | deletion, counting, growth, union of different sizes |
 //! | [`VectorQuotientFilter`] | fast deletion: one or two cache lines per operation |
@@ -40,14 +39,13 @@
 //! | [`WindowedBloomFilter`] | the most recent keys only |
 //! | [`StaticFilter`] | built once from all keys, near the minimum space |
 //! | [`FilterCascade`] | built once, exact for known non-members |
-//! | [`WideBloomFilter`] | rates that 64-bit hashes cannot reach |
 //! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
 //!
 //! * [`Membership`] has the methods that all filters share: size, capacity, rates, writing to a file.
 //!   [`Persist`] opens files. [`AnyFilter`] holds a filter whose type is known only at run time.
 //! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.
-//! * [`Sizing`], [`BlockedLayout`], [`ClassicLayout`], [`QuotientLayout`] and
-//!   [`VectorQuotientLayout`] compute sizes without building a filter; [`math`] has the formulas.
+//! * [`FilterSpec`] describes a filter before it exists, [`Plan`] is what it will cost; [`math`] has the
+//!   formulas.
 //! * [`BatchResults`] holds the results of a batch. Batches overlap cache misses.
 //! * [`embed`] is for servers that contain filters.
 //!
@@ -109,18 +107,18 @@ mod results;
 mod scalable;
 #[cfg(feature = "serde")]
 mod serialization;
+mod spec;
 mod static_filter;
 mod store;
 #[cfg(feature = "std")]
 mod sync;
 mod threads;
 mod vector_quotient;
-mod wide;
 mod windowed;
 
 #[cfg(feature = "std")]
 pub use any::verify_bytes;
-pub use any::{AnyFilter, Sizing};
+pub use any::{AnyFilter, Plan};
 pub use byte_size::ByteSize;
 pub use cascade::{CascadeBuilder, FilterCascade};
 pub use counting::{
@@ -147,14 +145,12 @@ pub use membership::{Membership, MembershipMut};
 pub use quotient::{QuotientBuilder, QuotientFilter, QuotientLayout};
 pub use results::BatchResults;
 pub use scalable::{ScalableBloomFilter, ScalableBuilder};
+pub use spec::{FilterSpec, Growth};
 pub use static_filter::{StaticBuilder, StaticFilter};
 #[cfg(feature = "mmap")]
 pub use store::Mapped;
 pub use store::{Borrowed, Owned, Store, StoreMut};
-#[cfg(all(feature = "std", not(all(loom, test))))]
-pub use vector_quotient::atomic::AtomicVectorQuotientFilter;
 pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout};
-pub use wide::{WideBloomFilter, WideBuilder};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 
 /// The examples of the README are tests.

@@ -1,11 +1,7 @@
 //! The traits that all types of filters share, for code that does not depend on the type.
 //!
 //! Both traits are sealed and object-safe. A call handles a batch of hashes, so that dynamic
-//! dispatch costs nothing per key.
-//!
-//! A batch has [`HashSpec::words`] words for each key, as [`HashSpec::hash_all`] writes them: one,
-//! or for a [`WideBloomFilter`](crate::WideBloomFilter) two, the low word first. The results have
-//! one bit for each key; words at the end that are not a whole hash are ignored.
+//! dispatch costs nothing per key. The results have one bit for each key.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
@@ -54,12 +50,11 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     /// every output bit is random. Plain integers are not such hashes: insert them as keys.
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults);
 
-    /// Explains the answer to a query of one key: what the filter reads, and what it finds. `hash`
-    /// has the [`HashSpec::words`] words of the key; missing words are 0.
+    /// Explains the answer to a query of one key: what the filter reads, and what it finds.
     ///
     /// For people and teaching: a query with [`contains_mixed_hashes`](Self::contains_mixed_hashes)
     /// is much faster.
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation;
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation;
 
     /// Returns the size of the filter's data in bytes, in memory or in a file.
     fn size_bytes(&self) -> u64;
@@ -147,11 +142,6 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     fn write_to(&self, out: &mut dyn Write, metadata: &str) -> Result<()> {
         crate::format::write::write(out, &self.serialized(), metadata)
     }
-}
-
-/// Returns the word of a hash at this index; 0 if it is missing.
-pub(crate) fn hash_word(hash: &[u64], index: usize) -> u64 {
-    hash.get(index).copied().unwrap_or(0)
 }
 
 /// Formats a number with its noun: "1 layer", "2 layers".

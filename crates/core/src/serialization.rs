@@ -1,4 +1,5 @@
-//! Serde support: filters as the bytes of a `.petal` file without metadata.
+//! Serde support: filters as the bytes of a `.petal` file without metadata; types of filters by name,
+//! hashes as their id and seed.
 //!
 //! Formats for people, such as JSON, write the bytes as a list of numbers; use binary formats for
 //! large filters. Deserialization checks every byte.
@@ -12,18 +13,20 @@ use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{self, Serialize, Serializer};
 
 use crate::any::{AnyFilter, StreamDecoder};
+use crate::byte_size::ByteSize;
 use crate::cascade::FilterCascade;
 use crate::counting::CountingFilter;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::filter::layout::Layout;
+use crate::format::kind::FilterType;
 use crate::format::persist::{Load, Save};
+use crate::hash::HashSpec;
 use crate::quotient::QuotientFilter;
 use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
 use crate::store::{Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
-use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
 
 fn serialize<Ser: Serializer>(filter: &impl Save, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
@@ -115,6 +118,45 @@ filters! {
     [] WindowedBloomFilter;
     [] StaticFilter;
     [] FilterCascade;
-    [] WideBloomFilter;
     [] VectorQuotientFilter;
+}
+
+impl Serialize for FilterType {
+    fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for FilterType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Self::ALL.into_iter().find(|filter_type| filter_type.name() == name);
+        found.ok_or_else(|| de::Error::custom(format_args!("no type of filter {name:?}")))
+    }
+}
+
+impl Serialize for HashSpec {
+    /// The seed of a keyed hash is its secret.
+    fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
+        (self.id(), self.seed()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for HashSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (id, seed) = Deserialize::deserialize(deserializer)?;
+        Self::from_file(id, seed).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for ByteSize {
+    fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
+        serializer.serialize_u64(self.as_u64())
+    }
+}
+
+impl<'de> Deserialize<'de> for ByteSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(Self::bytes)
+    }
 }

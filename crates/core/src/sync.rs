@@ -10,14 +10,14 @@
 #[cfg(not(all(loom, test)))]
 pub(crate) use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicU64, Ordering, fence},
+    sync::atomic::{AtomicU64, Ordering},
     thread::yield_now,
 };
 
 #[cfg(all(loom, test))]
 pub(crate) use loom::{
     hint::spin_loop,
-    sync::atomic::{AtomicU64, Ordering, fence},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 /// Lets other threads run. From here on loom does not vary their order: otherwise three threads

@@ -12,7 +12,7 @@ use petal::embed::{Relocator, StreamDecoder, use_global_allocator};
 use petal::{
     AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade,
     Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
-    WideBloomFilter, WindowedBloomFilter,
+    WindowedBloomFilter,
 };
 
 /// The system allocator, with a counter of allocated bytes; fails for huge allocations.
@@ -84,7 +84,6 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         WindowedBloomFilter::with_fpr(keys, 0.01).unwrap().into(),
         StaticFilter::build(&members, 0.01).unwrap().into(),
         FilterCascade::build(&members, &others, 0.01).unwrap().into(),
-        WideBloomFilter::with_fpr(keys, 0.01).unwrap().into(),
         VectorQuotientFilter::with_fpr(keys, 0.01).unwrap().into(),
     ]
 }

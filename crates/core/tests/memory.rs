@@ -10,10 +10,9 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use petal::{
-    AnyFilter, BatchResults, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
+    AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, Filter, FilterCascade, Layout, Membership as _, Persist as _,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter,
-    WindowedBloomFilter,
+    QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 
 // ---- Counting -----------------------------------------------------------------------------------
@@ -129,7 +128,6 @@ fn memory_usage_is_exact_and_peaks_have_no_second_copy() {
     small(|| BloomFilter::with_bits(3124 * 512, 8).unwrap());
     small(|| BloomFilter::with_bits(1200 * 1024, 11).unwrap());
     small(|| ClassicBloomFilter::with_bits(200_000 * 8, 7).unwrap());
-    wide();
     family();
     large(|seed| BloomFilter::builder().bits(64 << 23).probes(8).seed(seed).build().unwrap());
     large(|seed| {
@@ -206,16 +204,6 @@ fn small<L: Layout>(make: impl Fn() -> Filter<L>) {
     let (half, allocated, peak) = heap(|| filter.fold(2).unwrap());
     within(allocated + itself, half.memory_usage(), 0.01, "folded");
     within(peak + itself, half.memory_usage(), 0.02, "while folded");
-}
-
-fn wide() {
-    let make = || WideBloomFilter::with_memory(5000, ByteSize::bytes(200_000)).unwrap();
-    // Tables that sizing calculates once stay allocated.
-    make();
-    let (filter, allocated, _) = heap(make);
-    within(allocated + size_of::<WideBloomFilter>(), filter.memory_usage(), 0.01, "wide");
-    let ((), _, peak) = heap(|| filter.write_to(&mut io::sink(), "").unwrap());
-    assert!(peak < 10_000, "save took {peak}");
 }
 
 /// In maps: with a file and a union.

@@ -263,12 +263,7 @@ impl IntoPyErr for petal::Error {
     }
 
     fn message(&self) -> String {
-        match self.kind() {
-            petal::ErrorKind::UnattainableFpr { hash_bits: 64, .. } => {
-                format!("{self} (a wide filter)")
-            }
-            _ => self.to_string(),
-        }
+        self.to_string()
     }
 }
 

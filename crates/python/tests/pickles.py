@@ -24,7 +24,6 @@ def objects() -> dict[str, object]:
         "ClassicBloomFilter": petal.ClassicBloomFilter(20, probes=6),
         "CountingBloomFilter": petal.CountingBloomFilter(20),
         "ClassicCountingBloomFilter": petal.ClassicCountingBloomFilter(20, probes=6),
-        "WideBloomFilter": petal.WideBloomFilter(20, 1e-12),
         "QuotientFilter": petal.QuotientFilter(20),
         "VectorQuotientFilter": petal.VectorQuotientFilter(20),
         "ScalableBloomFilter": petal.ScalableBloomFilter(20),

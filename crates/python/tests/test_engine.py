@@ -125,8 +125,6 @@ BUILDS = [
     ({"type": "scalable", "capacity": 1000}, ["--growing", "-n1000"]),
     ({"type": "windowed", "last": 4000}, ["--last=4000"]),
     ({"type": "static", "fpr": 1e-3}, ["--type=static", "-p1e-3"]),
-    ({"type": "wide", "fpr": 1e-25}, ["--type=wide", "-p1e-25"]),
-    ({"type": "wide", "memory_limit": "1M"}, ["--type=wide", "-m1M"]),
 ]
 
 

@@ -66,7 +66,7 @@ def test_invalid_keys_are_refused(key, kind):
 @given(KEYS, KEYS)
 @settings(max_examples=60, deadline=None)
 def test_union_equals_filter_built_from_both(ours, theirs):
-    for make in [petal.BloomFilter, petal.ClassicBloomFilter, petal.WideBloomFilter]:
+    for make in [petal.BloomFilter, petal.ClassicBloomFilter]:
         a, b, both = make(400, 0.01), make(400, 0.01), make(400, 0.01)
         a.update(ours)
         b.update(theirs)
@@ -164,7 +164,6 @@ def test_windowed_filter_drops_old_keys():
         lambda: petal.ScalableBloomFilter(20, 1e-6),
         lambda: petal.QuotientFilter(2000, 1e-6),
         lambda: petal.CountingBloomFilter(300, 1e-6),
-        lambda: petal.WideBloomFilter(300, 1e-6),
     ],
 )
 def test_batch_insertion_equals_single_insertions(make, size):
@@ -348,7 +347,6 @@ SMALL = {
     "vector-quotient": lambda: petal.VectorQuotientFilter(40),
     "scalable": lambda: petal.ScalableBloomFilter(10),
     "windowed": lambda: petal.WindowedBloomFilter(20, window=60),
-    "wide": lambda: petal.WideBloomFilter(20),
     "static": lambda: petal.StaticFilter(range(20)),
     "static-fuse": lambda: petal.StaticFilter(range(20), fuse=True),
     "cascade": lambda: petal.FilterCascade(range(20), range(100, 200)),

@@ -78,7 +78,6 @@ TYPES = {
     "counting": ([], lambda: petal.CountingBloomFilter(5000, 0.001)),
     "quotient": ([], lambda: petal.QuotientFilter(5000, 0.001)),
     "scalable": ([], lambda: petal.ScalableBloomFilter(5000, 0.001)),
-    "wide": ([], lambda: petal.WideBloomFilter(5000, 0.001)),
     "windowed": (["--window", "1h"], lambda: petal.WindowedBloomFilter(5000, 0.001, window=3600)),
 }
 

@@ -13,7 +13,7 @@ def run(program: Path, *arguments: str | Path) -> subprocess.CompletedProcess:
     return subprocess.run([program, *arguments], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("type", ["bloom", "classic", "counting", "counting-classic", "quotient", "vector-quotient", "wide"])
+@pytest.mark.parametrize("type", ["bloom", "classic", "counting", "counting-classic", "quotient", "vector-quotient"])
 def test_union_equals_that_of_the_program(tmp_path: Path, program: Path, type: str) -> None:
     rng = random.Random(type)
     paths, texts = [], []

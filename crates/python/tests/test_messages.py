@@ -29,8 +29,8 @@ def guava(tmp_path):
 CAUSES = {
     "full": (lambda d: full(), "plan for a larger maximum capacity"),
     "grown": (lambda d: petal.QuotientFilter(1, max_capacity=2**63), ""),
-    "rate": (lambda d: petal.BloomFilter(10, 1e-20), "128-bit hashes"),
-    "build": (lambda d: petal.build(unknown(d), d / "f", fpr=1e-20), "128-bit hashes"),
+    "rate": (lambda d: petal.BloomFilter(10, 1e-20), "64-bit hashes"),
+    "build": (lambda d: petal.build(unknown(d), d / "f", fpr=1e-20), "64-bit hashes"),
     "unknown": (lambda d: petal.open(unknown(d)), "(rbloom) with format="),
     "load": (lambda d: petal.load(unknown(d)), "(rbloom) with format="),
     "bytes": (lambda d: petal.from_bytes(bytes(range(1, 65))), "(rbloom) with format="),

@@ -7,7 +7,7 @@ from pathlib import Path
 import petal
 import pytest
 
-BLOOM = [petal.BloomFilter, petal.ClassicBloomFilter, petal.WideBloomFilter]
+BLOOM = [petal.BloomFilter, petal.ClassicBloomFilter]
 
 
 def filled(kind: type, keys: range, **arguments: object) -> petal.Filter:

@@ -14,6 +14,7 @@
 //! | [`measure`] | a child process with its time and peak memory |
 //! | [`scratch`] | a temporary directory |
 //! | [`pages`] | the Markdown pages of the repository, and the console blocks in them |
+//! | [`size_requests`] | random requests for the size of a filter |
 //! | [`rng`] | SplitMix64: the same numbers on every machine for one seed |
 
 pub mod bounds;
@@ -27,3 +28,4 @@ pub mod model;
 pub mod pages;
 pub mod rng;
 pub mod scratch;
+pub mod size_requests;

@@ -25,12 +25,12 @@ pub fn call(request: &str) -> String {
 fn answer(request: &str) -> Result<Value> {
     let request: Value = serde_json::from_str(request).map_err(|error| error.to_string())?;
     match request["op"].as_str() {
-        Some("plan") => plan::Wanted::from_json(&request)?.solve().map(|plan| {
-            let mut answer = plan.to_json();
+        Some("plan") => plan::plan(&request).map(|plan| {
+            let mut answer = plan::to_json(&plan);
             answer["lines"] = lines::lines(&plan);
             answer
         }),
-        Some("curves") => Ok(curves::curves(&plan::Wanted::from_json(&request)?.solve()?)),
+        Some("curves") => Ok(curves::curves(&plan::plan(&request)?)),
         Some("strip") => strip::strip(&request),
         _ => Err("op: expected plan, curves or strip".to_owned()),
     }
@@ -57,7 +57,6 @@ mod tests {
             "windowed",
             "static",
             "static-fuse",
-            "wide",
         ] {
             let with = |capacity: Value, fpr: Value, memory: Value| {
                 ask(json!({
@@ -77,6 +76,48 @@ mod tests {
             assert!(fitted["size_bytes"].as_u64().unwrap() <= size, "{fitted}");
             assert!((0.002..0.0105).contains(&fpr), "{fitted}");
         }
+    }
+
+    /// The calculator and the library give the same numbers.
+    #[test]
+    fn plans_equal_those_of_the_library() {
+        use petal::{ByteSize, FilterSpec, FilterType};
+
+        let mut planned = 0;
+        for request in petal_testkit::size_requests::size_requests(300) {
+            let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
+            let filter_type = filter_type.unwrap();
+            let question = json!({
+                "op": "plan", "type": request.name, "capacity": request.capacity, "fpr": request.fpr,
+                "memory": request.memory, "probes": request.probes,
+            });
+            // A number in JSON may differ in its last bit.
+            let question: Value = serde_json::from_str(&question.to_string()).unwrap();
+            let spec = FilterSpec {
+                capacity: request.capacity,
+                fpr: question["fpr"].as_f64(),
+                memory: request.memory.map(ByteSize::bytes),
+                probes: request.probes,
+                lowest_fpr: plan::has_probes(filter_type).then_some(FilterSpec::USEFUL_FPR),
+                ..FilterSpec::new(filter_type)
+            };
+            let answer = ask(question);
+            match spec.plan() {
+                Ok(plan) => {
+                    let capacity = plan.best_capacity();
+                    assert_eq!(answer["capacity"], json!(capacity), "{request:?}");
+                    assert_eq!(answer["size_bytes"], json!(plan.size_bytes()), "{request:?}");
+                    assert_eq!(answer["bits"], json!(plan.bits()), "{request:?}");
+                    let fpr = plan.expected_fpr(capacity);
+                    let found = answer["fpr"].as_f64().unwrap();
+                    assert!((found - fpr).abs() <= 1e-12 * fpr, "{request:?}");
+                    assert_eq!(answer["probes"], json!(plan.probes()), "{request:?}");
+                    planned += 1;
+                }
+                Err(error) => assert!(answer["error"].is_string(), "{request:?}: {error}"),
+            }
+        }
+        assert!(planned > 200, "{planned}");
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! The lines of a shell, of Rust and of Python that make a planned filter.
 
-use petal::FilterType;
+use petal::{FilterType, Plan};
 use serde_json::{Value, json};
-
-use crate::plan::{MadeFrom, Plan};
 
 /// Returns the three lines.
 pub(crate) fn lines(plan: &Plan) -> Value {
@@ -12,38 +10,47 @@ pub(crate) fn lines(plan: &Plan) -> Value {
 
 /// Returns the command that builds the filter from a file of lines.
 fn shell(plan: &Plan) -> String {
-    let name = plan.filter_type.name();
+    let name = plan.filter_type().name();
     let mut command = format!("petal build -o {name}.petal");
-    if plan.filter_type != FilterType::Bloom && plan.filter_type != FilterType::Windowed {
+    if plan.filter_type() != FilterType::Bloom && plan.filter_type() != FilterType::Windowed {
         command += &format!(" --type {name}");
     }
-    match plan.filter_type {
+    match plan.filter_type() {
         // The number of lines is that of the file.
         FilterType::Static | FilterType::StaticFuse => {}
-        FilterType::Windowed => command += &format!(" --last {}", plan.capacity),
-        _ => command += &format!(" -n {}", plan.capacity),
+        FilterType::Windowed => command += &format!(" --last {}", plan.best_capacity()),
+        _ => command += &format!(" -n {}", plan.best_capacity()),
     }
-    command += &match plan.made_from {
-        MadeFrom::Fpr(fpr) => format!(" -p {fpr:?}"),
-        MadeFrom::FprAndProbes(fpr, probes) => format!(" -p {fpr:?} -k {probes}"),
-        MadeFrom::Bits(bits, probes) => format!(" --bits {bits} -k {probes}"),
-    };
+    for (name, value) in sized_by(plan) {
+        let flag = match name {
+            "fpr" => "-p",
+            "probes" => "-k",
+            _ => "--bits",
+        };
+        command += &format!(" {flag} {value}");
+    }
     command + " keys.txt"
+}
+
+/// Returns what sizes the filter beside its capacity, by name: its rate, or bits and probes.
+fn sized_by(plan: &Plan) -> Vec<(&'static str, String)> {
+    let spec = plan.spec();
+    let bits = spec.bits.map(|bits| ("bits", bits.to_string()));
+    let fpr = spec.fpr.filter(|_| bits.is_none()).map(|fpr| ("fpr", format!("{fpr:?}")));
+    let probes = spec.probes.map(|probes| ("probes", probes.to_string()));
+    [bits, fpr, probes].into_iter().flatten().collect()
 }
 
 /// Returns the statement of Rust.
 fn rust(plan: &Plan) -> String {
-    let class = class(plan.filter_type);
-    let fields = match plan.made_from {
-        MadeFrom::Fpr(fpr) => format!(".fpr({fpr:?})"),
-        MadeFrom::FprAndProbes(fpr, probes) => format!(".fpr({fpr:?}).probes({probes})"),
-        MadeFrom::Bits(bits, probes) => format!(".bits({bits}).probes({probes})"),
-    };
-    let fuse = match plan.filter_type {
+    let class = class(plan.filter_type());
+    let fields: String =
+        sized_by(plan).iter().map(|(name, value)| format!(".{name}({value})")).collect();
+    let fuse = match plan.filter_type() {
         FilterType::Static => "",
         FilterType::StaticFuse => ".fuse(true)",
         _ => {
-            let capacity = plan.capacity;
+            let capacity = plan.best_capacity();
             return format!(
                 "let mut filter = petal::{class}::builder().capacity({capacity}){fields}.build()?;"
             );
@@ -54,17 +61,15 @@ fn rust(plan: &Plan) -> String {
 
 /// Returns the statement of Python.
 fn python(plan: &Plan) -> String {
-    let class = class(plan.filter_type);
-    let fields = match plan.made_from {
-        MadeFrom::Fpr(fpr) => format!("fpr={fpr:?}"),
-        MadeFrom::FprAndProbes(fpr, probes) => format!("fpr={fpr:?}, probes={probes}"),
-        MadeFrom::Bits(bits, probes) => format!("bits={bits}, probes={probes}"),
-    };
-    let keys = match plan.filter_type {
+    let class = class(plan.filter_type());
+    let fields: Vec<String> =
+        sized_by(plan).iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let fields = fields.join(", ");
+    let keys = match plan.filter_type() {
         FilterType::Static | FilterType::StaticFuse => "keys".to_owned(),
-        _ => plan.capacity.to_string(),
+        _ => plan.best_capacity().to_string(),
     };
-    let fuse = if plan.filter_type == FilterType::StaticFuse { ", fuse=True" } else { "" };
+    let fuse = if plan.filter_type() == FilterType::StaticFuse { ", fuse=True" } else { "" };
     format!("filter = petal.{class}({keys}, {fields}{fuse})")
 }
 
@@ -79,7 +84,6 @@ fn class(filter_type: FilterType) -> &'static str {
         FilterType::Windowed => "WindowedBloomFilter",
         FilterType::Static | FilterType::StaticFuse => "StaticFilter",
         FilterType::Cascade => "FilterCascade",
-        FilterType::Wide => "WideBloomFilter",
         FilterType::VectorQuotient => "VectorQuotientFilter",
         _ => "BloomFilter",
     }
@@ -90,16 +94,16 @@ mod tests {
     use petal::Membership as _;
     use serde_json::json;
 
-    use crate::plan::Wanted;
+    use crate::plan::plan;
 
     /// Compares the printed line with code that is compiled, and the sizes of both.
     macro_rules! assert_line {
         ($request:expr, let mut filter = $code:expr) => {{
-            let plan = Wanted::from_json(&$request).unwrap().solve().unwrap();
+            let plan = plan(&$request).unwrap();
             let printed: String = super::rust(&plan).split_whitespace().collect();
             let compiled: String = stringify!($code).split_whitespace().collect();
             assert_eq!(printed, format!("letmutfilter={compiled}?;"));
-            assert_eq!($code.unwrap().size_bytes(), plan.size_bytes, "{printed}");
+            assert_eq!($code.unwrap().size_bytes(), plan.size_bytes(), "{printed}");
         }};
     }
 
@@ -141,14 +145,10 @@ mod tests {
             json!({ "type": "windowed", "capacity": 5000, "fpr": 0.01 }),
             let mut filter = petal::WindowedBloomFilter::builder().capacity(5000).fpr(0.01).build()
         );
-        assert_line!(
-            json!({ "type": "wide", "capacity": 5000, "fpr": 1e-20 }),
-            let mut filter = petal::WideBloomFilter::builder().capacity(5000).fpr(1e-20).build()
-        );
         let keys: Vec<u64> = (0..200_000).collect();
         for (name, fuse, method) in [("static", false, ""), ("static-fuse", true, ".fuse(true)")] {
             let request = json!({ "type": name, "capacity": keys.len(), "fpr": 0.01 });
-            let plan = Wanted::from_json(&request).unwrap().solve().unwrap();
+            let plan = plan(&request).unwrap();
             let filter = petal::StaticFilter::builder().fpr(0.01).fuse(fuse).build(&keys).unwrap();
             assert_eq!(
                 super::rust(&plan),
@@ -156,7 +156,7 @@ mod tests {
                     "let filter = petal::StaticFilter::builder().fpr(0.01){method}.build(&keys)?;"
                 )
             );
-            let ratio = filter.size_bytes() as f64 / plan.size_bytes as f64;
+            let ratio = filter.size_bytes() as f64 / plan.size_bytes() as f64;
             assert!((0.95..1.05).contains(&ratio), "{name}: {ratio}");
         }
     }

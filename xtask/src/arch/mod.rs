@@ -47,7 +47,6 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/core/tests/portable/hostile.rs",
     "crates/core/tests/memory.rs",
     "crates/core/tests/filters/static_filter.rs",
-    "crates/core/tests/filters/wide.rs",
     "crates/interop/tests/formats/hostile.rs",
     "crates/bench-vs/src/random_reads.rs",
     "crates/bench/benches/boost/main.rs",

@@ -6,7 +6,7 @@
 use petal::{
     BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
     Kernel, Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter,
-    VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
+    VectorQuotientFilter, WindowedBloomFilter,
 };
 
 use super::adapters::{BATCH, Batched, BenchFilter, FilterOps, PerKey, StaticBuild};
@@ -31,7 +31,6 @@ pub fn all(keys: u64, fpr: f64) -> Result<Vec<Case>, String> {
         cases::<ScalableBloomFilter>("petal scalable", keys, fpr)?,
         cases::<Grown<ScalableBloomFilter>>("petal scalable grown", keys, fpr)?,
         cases::<WindowedBloomFilter>("petal windowed", keys, fpr)?,
-        cases::<WideBloomFilter>("petal wide", keys, fpr)?,
         static_filter("petal static", fpr, false),
         static_filter("petal static fuse", fpr, true),
     ];

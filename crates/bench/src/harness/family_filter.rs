@@ -5,7 +5,7 @@
 
 use petal::{
     BatchResults, CountingFilter, Filter, Layout, Membership as _, QuotientFilter,
-    ScalableBloomFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
+    ScalableBloomFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 
 use super::Operation;
@@ -172,14 +172,6 @@ impl FamilyFilter for ScalableBloomFilter {
 
 /// The window holds all keys: none is removed, and one generation stays empty.
 impl FamilyFilter for WindowedBloomFilter {
-    fn make(capacity: u64, fpr: f64) -> petal::Result<Self> {
-        Self::with_fpr(capacity, fpr)
-    }
-
-    methods!(self => self, insert insert insert_batch);
-}
-
-impl FamilyFilter for WideBloomFilter {
     fn make(capacity: u64, fpr: f64) -> petal::Result<Self> {
         Self::with_fpr(capacity, fpr)
     }

@@ -39,8 +39,6 @@ pub(crate) enum FilterTypeArg {
     StaticFuse,
     /// static without false positives among the lines of --not-in
     Cascade,
-    /// 128-bit hashes, for rates that 64 bits cannot reach
-    Wide,
 }
 
 impl FilterTypeArg {
@@ -57,7 +55,6 @@ impl FilterTypeArg {
             Self::Static => FilterType::Static,
             Self::StaticFuse => FilterType::StaticFuse,
             Self::Cascade => FilterType::Cascade,
-            Self::Wide => FilterType::Wide,
         }
     }
 }

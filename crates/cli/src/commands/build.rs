@@ -173,7 +173,7 @@ pub(super) fn warn_if_overfull(filter: &dyn Membership, progress: &ProgressRepor
         if filter.is_overfull() {
             progress.print(&format!(
                 "warning: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
-                 false-positive rate is {}; choose a higher rate with -p, or --type wide",
+                 false-positive rate is {}; choose a higher rate with -p",
                 text::rate(filter.target_fpr()),
                 text::rate(filter.estimated_fpr()),
             ));

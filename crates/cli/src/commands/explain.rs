@@ -21,13 +21,10 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let changed = transform_key(args.key.as_bytes(), &transforms);
     let key = &changed[..];
     let spec = filter.as_dyn().hash_spec();
-    let hash = match spec.words() {
-        1 => vec![spec.hash(key)],
-        _ => spec.hash_wide(key).to_vec(),
-    };
+    let hash = spec.hash(key);
     let explanation = match &filter {
-        AnyFilter::Windowed(filter) => filter.explain_mixed_hash_at(args.clock.now(), hash[0]),
-        _ => filter.as_dyn().explain_mixed_hash(&hash),
+        AnyFilter::Windowed(filter) => filter.explain_mixed_hash_at(args.clock.now(), hash),
+        _ => filter.as_dyn().explain_mixed_hash(hash),
     };
     let answer = Answer { filter: filter.as_dyn(), key, hash, explanation, transforms };
     print(&if args.json { answer.json() } else { answer.table() })?;
@@ -54,8 +51,7 @@ fn open(args: &ExplainArgs) -> Result<AnyFilter<Mapped>> {
 struct Answer<'a> {
     filter: &'a dyn Membership,
     key: &'a [u8],
-    /// One word, or two of a 128-bit hash, the low word first.
-    hash: Vec<u64>,
+    hash: u64,
     explanation: Explanation,
     /// The changes that made the key.
     transforms: Vec<Transform>,
@@ -91,10 +87,8 @@ impl Answer<'_> {
         table
     }
 
-    /// Returns the hash in hexadecimal, the high word first.
     fn hash_text(&self) -> String {
-        let words = self.hash.iter().rev().map(|word| format!("{word:016x}"));
-        format!("0x{}", words.collect::<String>())
+        format!("{:#018x}", self.hash)
     }
 
     /// Returns the seed; `None` if it is a secret.

@@ -1,7 +1,7 @@
 //! `plan`: sizes a filter.
 
-use petal::{BlockedLayout, ByteSize, ClassicLayout, FilterType, StaticFilter};
-use petal_lines::{FilterSpec, MemoryLimit};
+use petal::{ByteSize, ErrorKind, FilterType, Plan};
+use petal_lines::FilterSpec;
 use serde_json::{Value, json};
 
 use super::{print, write_page};
@@ -15,42 +15,44 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
     if let Some(op) = op {
         return super::estimate::run(op, args);
     }
-    let input = PlanInput {
-        keys: args.capacity,
-        rate: args.fpr,
-        memory: args.memory.map(MemoryLimit::bytes),
+    let spec = |filter_type| petal::FilterSpec {
+        capacity: args.capacity,
+        fpr: args.fpr,
+        memory: args.memory.map(|limit| ByteSize::bytes(limit.bytes())),
         bits: args.bits,
         probes: args.probes,
         least_space: args.least_space,
+        ..petal::FilterSpec::new(filter_type)
     };
     let plans = match args.filter_type.map(FilterTypeArg::filter_type) {
         // Only the classic layout can have more than 16 probes.
         None if args.probes.is_some_and(|probes| probes > 16) => {
-            vec![classic(FilterType::Classic, &input)?]
+            vec![plan(spec(FilterType::Classic))?]
         }
         // The blocked layout must be possible; the classic one is shown if it is.
         None => {
-            let bloom = blocked(FilterType::Bloom, &input)?;
-            [Some(bloom), classic(FilterType::Classic, &input).ok()].into_iter().flatten().collect()
+            let bloom = plan(spec(FilterType::Bloom))?;
+            [Some(bloom), plan(spec(FilterType::Classic)).ok()].into_iter().flatten().collect()
         }
         Some(filter_type) => {
-            let settings = FilterSpec { filter_type: Some(filter_type), ..input.spec() };
+            let settings = FilterSpec {
+                bits: args.bits,
+                probes: args.probes,
+                least_space: args.least_space,
+                ..FilterSpec::default()
+            };
             settings.check_settings_of_type(filter_type)?;
-            vec![match filter_type {
-                FilterType::Bloom | FilterType::Counting => blocked(filter_type, &input)?,
-                FilterType::Classic | FilterType::CountingClassic => classic(filter_type, &input)?,
-                _ => of_type(filter_type, &input)?,
-            }]
+            vec![plan(spec(filter_type))?]
         }
     };
     if let Some(path) = &args.html {
-        let curves: Vec<_> = plans.iter().filter_map(SizedFilter::curve).collect();
-        let capacity = plans.iter().map(|plan| plan.capacity).max().unwrap_or(0);
+        let curves: Vec<_> = plans.iter().filter_map(curve).collect();
+        let capacity = plans.iter().map(Plan::best_capacity).max().unwrap_or(0);
         write_page(path, &[], &page(&rows(&plans), &curves, capacity)?)?;
         return Ok(Outcome::Done);
     }
     let text = if args.json {
-        let plans: Vec<_> = plans.iter().map(SizedFilter::to_json).collect();
+        let plans: Vec<_> = plans.iter().map(to_json).collect();
         format!("{:#}\n", json!({ "plans": plans }))
     } else {
         table(&plans)
@@ -59,175 +61,91 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The values from the command line.
-struct PlanInput {
-    keys: Option<u64>,
-    rate: Option<f64>,
-    memory: Option<u64>,
-    bits: Option<u64>,
-    probes: Option<u32>,
-    least_space: bool,
-}
-
-impl PlanInput {
-    /// Returns the specification of a filter, without the memory limit.
-    fn spec(&self) -> FilterSpec {
-        let Self { keys, rate, bits, probes, least_space, .. } = *self;
-        let capacity = keys;
-        FilterSpec { capacity, fpr: rate, bits, probes, least_space, ..FilterSpec::default() }
+/// Returns the plan of a filter of this type from two or three of capacity, rate, memory or bits, and
+/// probes.
+fn plan(spec: petal::FilterSpec) -> Result<Plan> {
+    let petal::FilterSpec { filter_type, capacity, fpr, memory, bits, probes, .. } = spec;
+    let failed = |text: &str| Failure::Message(format!("--type {}: {text}", filter_type.name()));
+    if !is_bloom(filter_type) {
+        let (Some(_), Some(rate)) = (capacity, fpr) else {
+            return Err(failed("needs -n and -p; specify both"));
+        };
+        match filter_type {
+            FilterType::Cascade => {
+                let text = "its size depends on both lists; build it, or use --type static";
+                return Err(failed(text));
+            }
+            FilterType::Static | FilterType::StaticFuse
+                if rate < petal::FilterSpec::MIN_STATIC_FPR =>
+            {
+                let lowest = petal::FilterSpec::MIN_STATIC_FPR;
+                return Err(failed(&format!("its lowest rate is {lowest:e}; raise -p")));
+            }
+            _ => {}
+        }
     }
-}
-
-/// The size of a filter and its rates.
-struct SizedFilter {
-    filter_type: &'static str,
-    layout: String,
-    capacity: u64,
-    fpr: f64,
-    fpr_at_double: f64,
-    size: u64,
-    bits: u64,
-    /// 0 for types without probes.
-    probes: u32,
-    /// The rate by the number of keys; `None` for types that take no more keys.
-    rate: Option<Box<dyn Fn(u64) -> f64>>,
-}
-
-fn blocked(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
-    let rate = |layout: &BlockedLayout, keys| layout.fpr(keys);
-    let sizing = LayoutFns {
-        for_fpr: match input.least_space {
-            true => BlockedLayout::for_least_space,
-            false => BlockedLayout::for_fpr,
-        },
-        for_memory: BlockedLayout::for_memory,
-        with_probes: BlockedLayout::for_fpr_with_probes,
-        filling: BlockedLayout::for_memory_with_probes,
-        for_bits: BlockedLayout::for_bits,
-        filter_type,
-        rate,
-        capacity_at_fpr: |layout, rate| layout.capacity_at_fpr(rate),
-        size: |layout| layout.size_bytes(),
+    if bits.is_some() && capacity.or(fpr.and(Some(0))).or(probes.map(u64::from)).is_none() {
+        return Err(not_enough());
+    }
+    let is_sized = bits.is_some() || (capacity.is_some() && fpr.is_some());
+    let sized = petal::FilterSpec {
+        // Memory beside them is a limit, compared below.
+        memory: memory.filter(|_| !is_sized),
+        // As `build` does.
+        lowest_fpr: is_bloom(filter_type).then_some(petal::FilterSpec::USEFUL_FPR),
+        ..spec
     };
-    let (layout, keys) = sizing.solve(input)?;
-    let times = sizing.times();
-    let blocks = format!("{} blocks of {} bits", text::count(layout.blocks()), layout.lanes() * 64);
-    Ok(SizedFilter {
-        filter_type: filter_type.name(),
-        layout: if times > 1 { format!("counters of {times} bits") } else { blocks },
-        capacity: keys,
-        fpr: layout.fpr(keys),
-        fpr_at_double: layout.fpr(keys.saturating_mul(2)),
-        size: layout.size_bytes() * times,
-        bits: layout.bits() * times,
-        probes: layout.probes(),
-        rate: Some(Box::new(move |keys| layout.fpr(keys))),
-    })
-}
-
-fn classic(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
-    let sizing = LayoutFns {
-        for_fpr: match input.least_space {
-            true => ClassicLayout::for_least_space,
-            false => ClassicLayout::for_fpr,
-        },
-        for_memory: ClassicLayout::for_memory,
-        with_probes: ClassicLayout::for_fpr_with_probes,
-        filling: ClassicLayout::for_memory_with_probes,
-        for_bits: ClassicLayout::for_bits,
-        filter_type,
-        rate: |layout, keys| layout.fpr(keys),
-        capacity_at_fpr: |layout, rate| layout.capacity_at_fpr(rate),
-        size: |layout| layout.size_bytes(),
-    };
-    let (layout, keys) = sizing.solve(input)?;
-    let times = sizing.times();
-    let anywhere = "positions anywhere".to_owned();
-    Ok(SizedFilter {
-        filter_type: filter_type.name(),
-        layout: if times > 1 { format!("counters of {times} bits") } else { anywhere },
-        capacity: keys,
-        fpr: layout.fpr(keys),
-        fpr_at_double: layout.fpr(keys.saturating_mul(2)),
-        size: layout.size_bytes() * times,
-        bits: layout.bits() * times,
-        probes: layout.probes(),
-        rate: Some(Box::new(move |keys| layout.fpr(keys))),
-    })
-}
-
-/// Sizes a filter of any other type, from capacity and rate only.
-fn of_type(filter_type: FilterType, input: &PlanInput) -> Result<SizedFilter> {
-    let name = filter_type.name();
-    let failed = |text: &str| Failure::Message(format!("--type {name}: {text}"));
-    let (Some(keys), Some(rate)) = (input.keys, input.rate) else {
-        return Err(failed("needs -n and -p; specify both"));
-    };
-    let plan = match filter_type {
-        FilterType::Static | FilterType::StaticFuse => {
-            if rate < FilterSpec::MIN_STATIC_FPR {
-                return Err(failed("its lowest rate is 2.5e-10; raise -p"));
-            }
-            let fuse = filter_type == FilterType::StaticFuse;
-            let bits = StaticFilter::builder().fpr(rate).fuse(fuse).planned_bits(keys)?;
-            let layout = match fuse {
-                true => "maximum size; immutable".to_owned(),
-                false => "approximate size; immutable".to_owned(),
-            };
-            SizedFilter {
-                filter_type: name,
-                layout,
-                capacity: keys,
-                fpr: rate,
-                fpr_at_double: f64::NAN,
-                size: bits / 8,
-                bits,
-                probes: 0,
-                rate: None,
-            }
+    let plan = sized.plan().map_err(|error| match (error.kind(), memory, fpr) {
+        (ErrorKind::NoSize { .. }, ..) => not_enough(),
+        (ErrorKind::NoMemory { .. }, Some(most), Some(rate)) if capacity.is_none() => {
+            Failure::Message(format!(
+                "no key fits {} at {}; raise -m or -p",
+                text::size(most.as_u64()),
+                text::rate(rate),
+            ))
         }
-        FilterType::Cascade => {
-            return Err(failed("its size depends on both lists; build it, or use --type static"));
-        }
-        _ => {
-            let spec = FilterSpec {
-                filter_type: Some(filter_type),
-                capacity: (filter_type != FilterType::Windowed).then_some(keys),
-                // A window of this number of lines.
-                last: (filter_type == FilterType::Windowed).then_some(keys),
-                fpr: Some(rate),
-                ..FilterSpec::default()
-            };
-            let sizing = spec.sizing(keys)?;
-            SizedFilter {
-                filter_type: name,
-                layout: text::grouped(sizing.describe()),
-                capacity: keys,
-                fpr: sizing.expected_fpr(keys),
-                fpr_at_double: sizing.expected_fpr(keys.saturating_mul(2)),
-                size: sizing.size_bytes(),
-                bits: sizing.size_bytes().saturating_mul(8),
-                probes: sizing.probes().unwrap_or(0),
-                rate: Some(Box::new(move |keys| sizing.expected_fpr(keys))),
-            }
-        }
-    };
-    match input.memory.filter(|most| plan.size > *most) {
+        _ => error.into(),
+    })?;
+    match memory.filter(|most| is_sized && plan.size_bytes() > most.as_u64()) {
         None => Ok(plan),
-        Some(most) => Err(Failure::Message(format!(
-            "{} at {} take {}, more than {}; raise -m or -p",
-            text::keys(keys),
-            text::rate(rate),
-            text::size(plan.size),
-            text::size(most),
-        ))),
+        Some(most) => Err(too_large(&plan, most)),
     }
 }
 
-/// The number of keys for which a filter with k probes is optimal, with half of its bits set:
-/// n = m ln 2 / k.
-fn best_capacity(bits: f64, probes: u32) -> u64 {
-    (bits * std::f64::consts::LN_2 / f64::from(probes)) as u64
+/// The error of a filter for a capacity and a rate that is larger than the limit.
+fn too_large(plan: &Plan, most: ByteSize) -> Failure {
+    let (capacity, rate) = (plan.capacity(), text::rate(plan.target_fpr()));
+    let (size, limit) = (text::size(plan.size_bytes()), text::size(most.as_u64()));
+    let fitting = petal::FilterSpec {
+        fpr: None,
+        probes: None,
+        least_space: false,
+        memory: Some(most),
+        ..*plan.spec()
+    };
+    let best = is_bloom(plan.filter_type()).then(|| fitting.plan().map(|best| best.target_fpr()));
+    Failure::Message(match best {
+        Some(Ok(best)) => format!(
+            "{} keys at {rate} take {size}, more than {limit}; with that memory the rate is {}",
+            text::count(capacity),
+            text::rate(best),
+        ),
+        _ => format!(
+            "{} at {rate} take {size}, more than {limit}; raise -m or -p",
+            text::keys(capacity)
+        ),
+    })
+}
+
+/// Whether a type is sized by memory, bits and probes, too.
+fn is_bloom(filter_type: FilterType) -> bool {
+    matches!(
+        filter_type,
+        FilterType::Bloom
+            | FilterType::Classic
+            | FilterType::Counting
+            | FilterType::CountingClassic
+    )
 }
 
 fn not_enough() -> Failure {
@@ -238,183 +156,67 @@ fn not_enough() -> Failure {
     )
 }
 
-/// The bytes of a filter file before its data: header and metadata, rounded up to a page.
-const FILE_HEADER: u64 = 4096;
-
-/// The sizing functions of a layout.
-struct LayoutFns<S> {
-    for_fpr: fn(u64, f64) -> petal::Result<S>,
-    for_memory: fn(u64, ByteSize) -> petal::Result<S>,
-    with_probes: fn(u64, f64, u32) -> petal::Result<S>,
-    filling: fn(ByteSize, u32) -> petal::Result<S>,
-    for_bits: fn(u64, u32) -> petal::Result<S>,
-    filter_type: FilterType,
-    rate: fn(&S, u64) -> f64,
-    capacity_at_fpr: fn(&S, f64) -> u64,
-    size: fn(&S) -> u64,
-}
-
-impl<S> LayoutFns<S> {
-    /// Returns the bits of a counter; 1 for filters without counters.
-    fn times(&self) -> u64 {
-        match self.filter_type {
-            FilterType::Bloom | FilterType::Classic => 1,
-            _ => FilterSpec::DEFAULT_COUNTER_WIDTH.into(),
+fn layout(plan: &Plan) -> String {
+    let described = plan.describe();
+    match plan.filter_type() {
+        FilterType::Counting | FilterType::CountingClassic => {
+            format!("counters of {} bits", plan.spec().counter_width)
         }
-    }
-
-    /// Returns the layout and its capacity from two or three of capacity, rate, memory or bits, and
-    /// probes.
-    fn solve(&self, input: &PlanInput) -> Result<(S, u64)> {
-        match *input {
-            PlanInput { bits: Some(bits), .. } => self.of_bits(bits, input),
-            PlanInput { keys: Some(keys), rate: Some(rate), memory, probes, .. } => {
-                let layout = match probes {
-                    Some(probes) => (self.with_probes)(keys, rate, probes)?,
-                    None => (self.for_fpr)(keys, rate)?,
-                };
-                let size = (self.size)(&layout).saturating_mul(self.times());
-                if let Some(most) = memory.filter(|most| size > *most) {
-                    let best = (self.for_memory)(keys, ByteSize::bytes(most / self.times()))?;
-                    return Err(Failure::Message(format!(
-                        "{} keys at {} take {}, more than {}; with that memory the rate is {}",
-                        text::count(keys),
-                        text::rate(rate),
-                        text::size(size),
-                        text::size(most),
-                        text::rate((self.rate)(&best, keys)),
-                    )));
-                }
-                Ok((layout, keys))
-            }
-            PlanInput { keys: Some(keys), memory: Some(most), probes: None, .. } => {
-                // The size that `build` chooses, which has a lower limit for the rate.
-                let size = self.spec(most).sizing(keys)?.size_bytes();
-                Ok(((self.for_memory)(keys, ByteSize::bytes(size / self.times()))?, keys))
-            }
-            PlanInput { keys: Some(keys), memory: Some(most), probes: Some(probes), .. } => {
-                Ok((self.fixed(most, probes)?, keys))
-            }
-            PlanInput { rate: Some(rate), memory: Some(most), probes: Some(probes), .. } => {
-                let layout = self.fixed(most, probes)?;
-                let keys = (self.capacity_at_fpr)(&layout, rate);
-                self.non_empty(layout, keys, most, rate)
-            }
-            PlanInput { rate: Some(rate), memory: Some(most), probes: None, .. } => {
-                self.max_capacity(most, rate)
-            }
-            PlanInput { memory: Some(most), probes: Some(probes), .. } => {
-                let layout = self.fixed(most, probes)?;
-                let keys = best_capacity((self.size)(&layout) as f64 * 8.0, probes);
-                Ok((layout, keys))
-            }
-            PlanInput { keys: Some(keys), probes: Some(probes), .. } => {
-                let bits = keys as f64 * f64::from(probes) / std::f64::consts::LN_2;
-                Ok(((self.for_bits)(bits.ceil() as u64, probes)?, keys))
-            }
-            _ => Err(not_enough()),
+        FilterType::Classic => "positions anywhere".to_owned(),
+        FilterType::Static | FilterType::StaticFuse => format!("{described}; immutable"),
+        // The number of probes has a row.
+        FilterType::Bloom => {
+            text::grouped(described.split_once(", ").map_or(&*described, |(blocks, _)| blocks))
         }
-    }
-
-    /// Returns the layout with these probes that fills the memory.
-    fn fixed(&self, most: u64, probes: u32) -> Result<S> {
-        Ok((self.filling)(ByteSize::bytes(most / self.times()), probes)?)
-    }
-
-    /// Returns the layout with this number of bits, and its capacity. One of the other values may be
-    /// missing; without all but the probes, the capacity is the best one for them.
-    fn of_bits(&self, bits: u64, input: &PlanInput) -> Result<(S, u64)> {
-        if input.probes.or(input.rate.and(Some(0))).is_none() && input.keys.is_none() {
-            return Err(not_enough());
-        }
-        let spec = FilterSpec { filter_type: Some(self.filter_type), ..input.spec() };
-        let sizing = spec.sizing(input.keys.unwrap_or(0))?;
-        let probes = sizing.probes().unwrap_or(1);
-        let layout = (self.for_bits)(bits, probes)?;
-        let keys = match sizing.capacity() {
-            0 if input.rate.is_none() => best_capacity(bits as f64, probes),
-            keys => keys,
-        };
-        Ok((layout, keys))
-    }
-
-    /// Returns the layout for the maximum capacity of the memory at a rate.
-    fn max_capacity(&self, most: u64, rate: f64) -> Result<(S, u64)> {
-        let spec = self.spec(most);
-        let keys = FilterSpec { fpr: Some(rate), ..spec }.capacity_for_memory()?.unwrap_or(0);
-        let layout = (self.for_fpr)(keys.max(1), rate)?;
-        self.non_empty(layout, keys, most, rate)
-    }
-
-    fn spec(&self, memory: u64) -> FilterSpec {
-        FilterSpec {
-            filter_type: Some(self.filter_type),
-            memory_limit: Some(memory),
-            ..FilterSpec::default()
-        }
-    }
-
-    fn non_empty(&self, layout: S, keys: u64, most: u64, rate: f64) -> Result<(S, u64)> {
-        if keys == 0 {
-            return Err(Failure::Message(format!(
-                "no key fits {} at {}; raise -m or -p",
-                text::size(most),
-                text::rate(rate),
-            )));
-        }
-        Ok((layout, keys))
+        _ => text::grouped(&described),
     }
 }
 
-impl SizedFilter {
-    fn bits_per_key(&self) -> f64 {
-        self.bits as f64 / self.capacity as f64
-    }
+fn bits_per_key(plan: &Plan) -> f64 {
+    plan.bits() as f64 / plan.best_capacity() as f64
+}
 
-    fn curve(&self) -> Option<RateCurve<'_>> {
-        let rate = self.rate.as_deref()?;
-        Some(RateCurve { name: self.filter_type.to_owned(), rate: Box::new(rate) })
-    }
+/// The rate at the capacity, and at twice as many keys; `None` for types that take no more keys.
+fn rates(plan: &Plan) -> (f64, Option<f64>) {
+    let capacity = plan.best_capacity();
+    let double = (!plan.filter_type().is_fixed()).then(|| capacity.saturating_mul(2));
+    (plan.expected_fpr(capacity), double.map(|keys| plan.expected_fpr(keys)))
+}
 
-    /// Returns the size of the file that `build` writes.
-    fn file_bytes(&self) -> u64 {
-        self.size.saturating_add(FILE_HEADER)
-    }
+fn curve(plan: &Plan) -> Option<RateCurve<'_>> {
+    let name = plan.filter_type().name().to_owned();
+    let takes_keys = !plan.filter_type().is_fixed();
+    takes_keys.then(|| RateCurve { name, rate: Box::new(|keys| plan.expected_fpr(keys)) })
+}
 
-    fn to_json(&self) -> Value {
-        json!({
-            "type": self.filter_type,
-            "capacity": self.capacity,
-            "fpr": self.fpr,
-            "fpr_at_double_capacity": self.fpr_at_double,
-            "size_bytes": self.size,
-            "file_bytes": self.file_bytes(),
-            "bits": self.bits,
-            "bits_per_key": self.bits_per_key(),
-            "probes": (self.probes > 0).then_some(self.probes),
-        })
-    }
+fn to_json(plan: &Plan) -> Value {
+    let (fpr, double) = rates(plan);
+    json!({
+        "type": plan.filter_type().name(),
+        "capacity": plan.best_capacity(),
+        "fpr": fpr,
+        "fpr_at_double_capacity": double,
+        "size_bytes": plan.size_bytes(),
+        "file_bytes": plan.file_bytes(),
+        "bits": plan.bits(),
+        "bits_per_key": bits_per_key(plan),
+        "probes": plan.probes(),
+    })
 }
 
 /// Returns a row for each value: its name, and its text for each layout.
-fn rows(plans: &[SizedFilter]) -> Vec<(&'static str, Vec<String>)> {
-    type Value = fn(&SizedFilter) -> String;
+fn rows(plans: &[Plan]) -> Vec<(&'static str, Vec<String>)> {
+    type Value = fn(&Plan) -> String;
     let rows: [(&str, Value); 9] = [
-        ("type", |plan| plan.filter_type.to_owned()),
-        ("capacity", |plan| text::count(plan.capacity)),
-        ("fpr", |plan| text::rate(plan.fpr)),
-        ("fpr at 2x capacity", |plan| match plan.fpr_at_double.is_nan() {
-            true => "-".to_owned(),
-            false => text::rate(plan.fpr_at_double),
-        }),
-        ("memory", |plan| text::size(plan.size)),
+        ("type", |plan| plan.filter_type().name().to_owned()),
+        ("capacity", |plan| text::count(plan.best_capacity())),
+        ("fpr", |plan| text::rate(rates(plan).0)),
+        ("fpr at 2x capacity", |plan| rates(plan).1.map_or("-".to_owned(), text::rate)),
+        ("memory", |plan| text::size(plan.size_bytes())),
         ("file on disk", |plan| text::size(plan.file_bytes())),
-        ("bits per key", |plan| text::significant(plan.bits_per_key())),
-        ("probes", |plan| match plan.probes {
-            0 => "-".to_owned(),
-            probes => probes.to_string(),
-        }),
-        ("layout", |plan| plan.layout.clone()),
+        ("bits per key", |plan| text::significant(bits_per_key(plan))),
+        ("probes", |plan| plan.probes().map_or("-".to_owned(), |probes| probes.to_string())),
+        ("layout", layout),
     ];
     rows.into_iter().map(|(name, value)| (name, plans.iter().map(value).collect())).collect()
 }
@@ -423,7 +225,7 @@ fn rows(plans: &[SizedFilter]) -> Vec<(&'static str, Vec<String>)> {
 const COLUMN: usize = 32;
 
 /// Formats a row for each value, and a column for each layout.
-fn table(plans: &[SizedFilter]) -> String {
+fn table(plans: &[Plan]) -> String {
     let rows = rows(plans);
     let longest = rows.iter().flat_map(|(_, values)| values).map(String::len).max().unwrap_or(0);
     let width = COLUMN.max(longest + 2);
@@ -433,4 +235,60 @@ fn table(plans: &[SizedFilter]) -> String {
         format!("{}\n", line.trim_end())
     };
     rows.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use petal_testkit::size_requests::size_requests;
+
+    use super::*;
+
+    /// The command, the file engine and the library give the same numbers.
+    #[test]
+    fn plans_equal_those_of_the_library_and_of_build() {
+        let mut compared = [0; 2];
+        for request in size_requests(300) {
+            let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
+            let filter_type = filter_type.unwrap();
+            let spec = petal::FilterSpec {
+                capacity: request.capacity,
+                fpr: request.fpr,
+                memory: request.memory.map(ByteSize::bytes),
+                probes: request.probes,
+                ..petal::FilterSpec::new(filter_type)
+            };
+            let lowest_fpr = is_bloom(filter_type).then_some(petal::FilterSpec::USEFUL_FPR);
+            let expected = petal::FilterSpec { lowest_fpr, ..spec }.plan();
+            match plan(spec) {
+                Ok(found) => {
+                    assert_eq!(found, expected.unwrap(), "{request:?}");
+                    compared[0] += 1;
+                }
+                Err(error) => {
+                    let by_rate = !is_bloom(filter_type) && request.memory.is_some();
+                    assert!(by_rate || expected.is_err(), "{request:?}: {error}");
+                }
+            }
+            let Some(keys) = request.capacity.filter(|_| !filter_type.is_fixed()) else { continue };
+            let windowed = filter_type == FilterType::Windowed;
+            let settings = FilterSpec {
+                filter_type: Some(filter_type),
+                capacity: Some(keys).filter(|_| !windowed),
+                last: Some(keys).filter(|_| windowed),
+                fpr: request.fpr,
+                memory_limit: request.memory,
+                probes: request.probes,
+                ..FilterSpec::default()
+            };
+            // `build` has a default rate where the command needs two values.
+            if request.fpr.is_none() && request.memory.is_none() {
+                continue;
+            }
+            if let (Ok(built), Ok(found)) = (settings.plan(keys), plan(spec)) {
+                assert_eq!(built, found, "{request:?}");
+                compared[1] += 1;
+            }
+        }
+        assert!(compared[0] > 150 && compared[1] > 80, "{compared:?}");
+    }
 }

@@ -1,18 +1,9 @@
 //! The texts of the libraries' errors, with the flags of this program.
 
-use petal::ErrorKind as FilterError;
 use petal_interop::ErrorKind as ForeignError;
 use petal_lines::{Advice, ErrorKind as LinesError, Setting, type_names};
 
 use crate::text;
-
-/// Returns the message for an error of one of petal's filters.
-pub(crate) fn filter(error: &petal::Error) -> String {
-    match error.kind() {
-        FilterError::UnattainableFpr { hash_bits: 64, .. } => format!("{error} (--type wide)"),
-        _ => error.to_string(),
-    }
-}
 
 /// Returns the message for an error of another program's filter.
 pub(crate) fn foreign(error: &petal_interop::Error) -> String {
@@ -30,7 +21,7 @@ pub(crate) fn foreign(error: &petal_interop::Error) -> String {
 /// Returns the message for an error of the file engine.
 pub(crate) fn lines(error: &petal_lines::Error) -> String {
     if let LinesError::Filter(error) = error.kind() {
-        return filter(error);
+        return error.to_string();
     }
     let subject = match error.setting() {
         // The problem begins with the directory.

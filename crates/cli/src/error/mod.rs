@@ -94,7 +94,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Filter { file, error } => {
-                write_in_file(f, file.as_deref(), error, &messages::filter(error))
+                write_in_file(f, file.as_deref(), error, &error.to_string())
             }
             Self::Foreign { file, error } => {
                 write_in_file(f, file.as_deref(), error, &messages::foreign(error))

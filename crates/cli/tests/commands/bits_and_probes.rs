@@ -184,7 +184,7 @@ fn least_space_excludes_other_sizes() {
     let dir = dir();
     for (args, expected) in [
         ("build -o no -m 1M --least-space a", "petal: --least-space: capacity and "),
-        ("build -o no --type wide --least-space a", "petal: --least-space: a wide filter "),
+        ("build -o no --type quotient --least-space a", "petal: --least-space: a quotient filter "),
         ("plan -n 5 -p 1% --type static --least-space", "petal: --least-space: a static filter "),
     ] {
         let line = dir.run(args).failure();
@@ -208,7 +208,7 @@ fn least_space_excludes_other_sizes() {
 #[test]
 fn impossible_bits_and_probes_are_errors() {
     let dir = dir();
-    for filter_type in ["quotient", "scalable", "windowed --last 9", "static", "wide"] {
+    for filter_type in ["quotient", "scalable", "windowed --last 9", "static"] {
         for flag in ["-k 5", "--bits 5000"] {
             for command in ["build -o no a", "plan -n 5 -p 1%"] {
                 let filter_type = match command.starts_with("plan") {

@@ -26,7 +26,6 @@ fn every_type_is_explained() {
         ("--last 5000", "windowed", 4),
         ("--type static", "static", 1),
         ("--not-in good", "cascade", 1),
-        ("--type wide", "wide", 2),
         ("--keyed", "bloom", 1),
     ] {
         dir.run(&format!("build -q -o f {args} a one")).ok();

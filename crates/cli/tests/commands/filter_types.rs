@@ -3,7 +3,7 @@
 use crate::common::{self, TestDir, write_lines};
 
 /// Each type, the options that select it, and whether it supports `add`, `remove` and `merge`.
-const TYPES: [(&str, &str, [bool; 3]); 11] = [
+const TYPES: [(&str, &str, [bool; 3]); 10] = [
     ("bloom", "--type bloom", [true, false, true]),
     ("classic", "--type classic", [true, false, true]),
     ("counting", "--type counting", [true, true, true]),
@@ -14,7 +14,6 @@ const TYPES: [(&str, &str, [bool; 3]); 11] = [
     ("windowed", "--window 5000w --now 1000000", [true, false, false]),
     ("static", "--type static", [false, false, false]),
     ("cascade", "--not-in b", [false, false, false]),
-    ("wide", "--type wide", [true, false, true]),
 ];
 
 /// A directory with `a` and `b`, 2,000 lines each, and 50,000 lines `strangers`; all distinct.
@@ -185,19 +184,12 @@ fn a_cascade_is_never_wrong_about_its_lists() {
 }
 
 #[test]
-fn wide_filter_keeps_very_low_rates() {
+fn rate_that_hashes_do_not_reach_is_refused_with_this_reason() {
     let dir = dir();
-    let line = dir.run("build -p 1e-17 -o f a").failure();
-    assert!(line.contains("--type wide"), "{line}");
-    dir.run("build -q --type wide -p 1e-17 -o f a").ok();
-    assert!(dir.run("check f a strangers").ok() == dir.read("a"));
-    let info = json(&dir, "info --json f");
-    assert!(
-        info["estimated_fpr"].as_f64().unwrap() <= 1e-17 && info["target_fpr"] == 1e-17,
-        "{info}"
-    );
-    dir.run("build -q --type wide -n 2000 -m 8K -o f a").ok();
-    assert!(json(&dir, "info --json f")["size_bytes"].as_u64().unwrap() <= 8192);
+    for kind in ["bloom", "classic", "counting", "quotient", "vector-quotient"] {
+        let line = dir.run(&format!("build --type {kind} -p 1e-17 -o f a")).failure();
+        assert!(line.contains("with 64-bit hashes"), "{kind}: {line}");
+    }
 }
 
 #[test]
@@ -295,7 +287,7 @@ fn plan_matches_build() {
 #[test]
 fn high_rate_gives_a_warning() {
     let dir = dir();
-    for kind in ["bloom", "counting-classic", "wide"] {
+    for kind in ["bloom", "counting-classic"] {
         let output = dir.run(&format!("build --type {kind} -m 8K -n 100_000 -o f a"));
         assert_eq!(output.code, Some(0), "{}", output.err);
         assert!(output.err.starts_with("petal: warning: 100,000 keys in "), "{}", output.err);

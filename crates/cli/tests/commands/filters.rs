@@ -352,7 +352,7 @@ fn build_accepts_the_capacity_that_plan_computes() {
 fn filter_that_would_contain_every_key_is_refused() {
     let dir = TestDir::new();
     write_lines(&dir.files.file("a"), 0..10);
-    for kind in ["bloom", "classic", "counting", "wide"] {
+    for kind in ["bloom", "classic", "counting"] {
         let error = dir.run(&format!("build -q --type {kind} -n 1e9 -m 1K -o f a")).failure();
         let expected = "capacity: expected fewer keys, or more memory or bits, found 1,000,000,000";
         assert!(error.contains(expected), "{kind}: {error}");
@@ -363,7 +363,7 @@ fn filter_that_would_contain_every_key_is_refused() {
 /// Planning does not allocate the filter: these have 100 GB and more.
 #[test]
 fn plan_sizes_beyond_the_memory() {
-    for kind in ["quotient", "scalable", "windowed", "wide", "counting", "static"] {
+    for kind in ["quotient", "scalable", "windowed", "counting", "static"] {
         let plan = run(["plan", "--json", "-n", "1e12", "-p", "1e-3", "--type", kind]).text();
         let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
         let plan = &plan["plans"][0];

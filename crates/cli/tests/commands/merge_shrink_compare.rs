@@ -185,7 +185,7 @@ fn compare_of_sizes_with_small_common_divisor_is_unknown() {
     let text = dir.run("compare full one").text();
     assert!(text.starts_with("left        full: full; bloom"), "{text}");
     assert!(text.contains("jaccard     unknown: a filter is full"), "{text}");
-    for args in ["--type quotient", "--growing", "--type static", "--type wide"] {
+    for args in ["--type quotient", "--growing", "--type static"] {
         dir.run(&format!("build -q {args} -o other a")).ok();
         let line = dir.run("compare small other").failure();
         assert!(

@@ -569,7 +569,7 @@ fn every_type_of_filter_prints_each_line_once() {
     dir.write("input", &input);
     dir.write("none", "");
     let expected = model::dedup(&[&input], b'\n');
-    let fixed = ["bloom", "classic", "counting", "counting-classic", "quotient", "wide"];
+    let fixed = ["bloom", "classic", "counting", "counting-classic", "quotient"];
     let fixed = fixed.map(|kind| format!("--type {kind} -n 4000"));
     let growing =
         ["--type scalable -n 10", "--type quotient -n 10 --max-capacity 4000", "--last 3000"];

@@ -2,7 +2,7 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-mod sizing;
+mod plan;
 mod stream_decoder;
 
 use alloc::borrow::Cow;
@@ -27,10 +27,9 @@ use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
 use crate::store::{CacheLine, Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
-use crate::wide::WideBloomFilter;
 use crate::windowed::WindowedBloomFilter;
 
-pub use sizing::Sizing;
+pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
 
 /// A filter of any type, for files whose type is not known in advance.
@@ -57,8 +56,6 @@ pub enum AnyFilter<S = Owned> {
     Static(StaticFilter<S>),
     /// A cascade.
     Cascade(FilterCascade<S>),
-    /// A wide filter.
-    Wide(WideBloomFilter<S>),
     /// A vector quotient filter.
     VectorQuotient(VectorQuotientFilter<S>),
 }
@@ -76,7 +73,6 @@ macro_rules! dispatch {
             AnyFilter::Windowed($filter) => $call,
             AnyFilter::Static($filter) => $call,
             AnyFilter::Cascade($filter) => $call,
-            AnyFilter::Wide($filter) => $call,
             AnyFilter::VectorQuotient($filter) => $call,
         }
     };
@@ -103,7 +99,6 @@ from! {
     Windowed(WindowedBloomFilter),
     Static(StaticFilter),
     Cascade(FilterCascade),
-    Wide(WideBloomFilter),
     VectorQuotient(VectorQuotientFilter),
 }
 
@@ -131,7 +126,6 @@ impl<S: Store> Load for AnyFilter<S> {
             FilterType::Windowed => Self::Windowed(Load::load(header, data)?),
             FilterType::Static | FilterType::StaticFuse => Self::Static(Load::load(header, data)?),
             FilterType::Cascade => Self::Cascade(Load::load(header, data)?),
-            FilterType::Wide => Self::Wide(Load::load(header, data)?),
             FilterType::VectorQuotient => Self::VectorQuotient(Load::load(header, data)?),
         })
     }
@@ -188,7 +182,6 @@ impl<S: Store> AnyFilter<S> {
                 ours.check_compatible(theirs)
             }
             (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.check_compatible(theirs),
-            (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.check_compatible(theirs),
             (Self::VectorQuotient(ours), AnyFilter::VectorQuotient(theirs)) => {
                 ours.check_compatible(theirs)
             }
@@ -198,8 +191,8 @@ impl<S: Store> AnyFilter<S> {
                     return Err(Error::unsupported(
                         ours.name(),
                         "does not support unions",
-                        "use bloom, classic, counting, counting-classic, quotient, vector-quotient \
-                         or wide",
+                        "use bloom, classic, counting, counting-classic, quotient or \
+                         vector-quotient",
                     ));
                 }
                 Err(Error::incompatible("type", ours, theirs))
@@ -274,7 +267,6 @@ impl AnyFilter {
             Self::Quotient(filter) => Ok(filter),
             Self::Scalable(filter) => Ok(filter),
             Self::Windowed(filter) => Ok(filter),
-            Self::Wide(filter) => Ok(filter),
             Self::VectorQuotient(filter) => Ok(filter),
             Self::Static(_) | Self::Cascade(_) => {
                 let name = self.as_dyn().filter_type().name();
@@ -303,7 +295,6 @@ impl AnyFilter {
             Self::Quotient(filter) => filter.add(key),
             Self::Scalable(filter) => filter.insert(key),
             Self::Windowed(filter) => Ok(filter.insert(key)),
-            Self::Wide(filter) => Ok(filter.insert(key)),
             Self::VectorQuotient(filter) => {
                 let new = !filter.contains(key);
                 filter.add(key).map(|()| new)
@@ -325,7 +316,6 @@ impl AnyFilter {
             Self::Quotient(filter) => filter.clear(),
             Self::Scalable(filter) => filter.clear(),
             Self::Windowed(filter) => filter.clear(),
-            Self::Wide(filter) => filter.clear(),
             Self::VectorQuotient(filter) => filter.clear(),
             Self::Static(_) | Self::Cascade(_) => return self.as_dyn_mut().map(drop),
         }
@@ -343,7 +333,6 @@ impl AnyFilter {
             (Self::Counting(ours), AnyFilter::Counting(theirs)) => ours.union(theirs),
             (Self::CountingClassic(ours), AnyFilter::CountingClassic(theirs)) => ours.union(theirs),
             (Self::Quotient(ours), AnyFilter::Quotient(theirs)) => ours.union(theirs),
-            (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours.union(theirs),
             (Self::VectorQuotient(ours), AnyFilter::VectorQuotient(theirs)) => ours.union(theirs),
             (ours, theirs) => ours.check_compatible(theirs),
         }
@@ -377,7 +366,6 @@ impl<S: Store, T: Store> PartialEq<AnyFilter<T>> for AnyFilter<S> {
             (Self::Windowed(ours), AnyFilter::Windowed(theirs)) => ours == theirs,
             (Self::Static(ours), AnyFilter::Static(theirs)) => ours == theirs,
             (Self::Cascade(ours), AnyFilter::Cascade(theirs)) => ours == theirs,
-            (Self::Wide(ours), AnyFilter::Wide(theirs)) => ours == theirs,
             (Self::VectorQuotient(ours), AnyFilter::VectorQuotient(theirs)) => ours == theirs,
             _ => false,
         }

@@ -11,7 +11,8 @@ use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::membership::Membership as _;
 use crate::results::BatchResults;
-use crate::static_filter::{MIN_FPR, StaticFilter};
+use crate::spec::FilterSpec;
+use crate::static_filter::{self, StaticFilter};
 
 /// The rate of all levels but the first, at which a level takes one bit per key.
 const LATER_FPR: f64 = 0.5;
@@ -64,7 +65,6 @@ impl CascadeBuilder {
     /// # Errors
     /// As [`FilterCascade::build`].
     pub fn build<K: Key, L: Key>(self, members: &[K], non_members: &[L]) -> Result<FilterCascade> {
-        self.hash.check_words(1)?;
         let (mut ours, mut theirs) =
             (with_capacity(members.len())?, with_capacity(non_members.len())?);
         self.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
@@ -84,7 +84,6 @@ impl CascadeBuilder {
         mut members: Vec<u64>,
         mut non_members: Vec<u64>,
     ) -> Result<FilterCascade> {
-        self.hash.check_words(1)?;
         for hashes in [&mut members, &mut non_members] {
             hashes.sort_unstable();
             hashes.dedup();
@@ -113,16 +112,10 @@ impl CascadeBuilder {
     /// together 2 · (s · p + r/2), because each level has half the keys of the one two before it. The
     /// sum has its minimum at p = r / (2 s ln 2), about 0.72 r/s.
     fn first_fpr(&self, members: usize, non_members: usize) -> Result<f64> {
-        if !(MIN_FPR..1.0).contains(&self.fpr) {
-            let found = format!("{:?}", self.fpr);
-            return Err(Error::invalid(
-                "false-positive rate",
-                "at least 2.5e-10 and less than 1",
-                found,
-            ));
-        }
+        static_filter::check_fpr(self.fpr)?;
         let best = members as f64 / (2.0 * core::f64::consts::LN_2 * non_members.max(1) as f64);
-        Ok(if members == 0 { self.fpr } else { self.fpr.min(best) }.clamp(MIN_FPR, LATER_FPR))
+        let fpr = if members == 0 { self.fpr } else { self.fpr.min(best) };
+        Ok(fpr.clamp(FilterSpec::MIN_STATIC_FPR, LATER_FPR))
     }
 
     /// Builds all levels; `None` if there would be more than [`MAX_LEVELS`].

@@ -4,7 +4,7 @@ use super::{FilterCascade, file};
 use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::membership::{Membership, counted, hash_word};
+use crate::membership::{Membership, counted};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -40,7 +40,7 @@ impl<S: Store> Membership for FilterCascade<S> {
         self.contains_chunk(hashes, found.reset(hashes.len()));
     }
 
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
         let mut parts = Vec::new();
         for (number, level) in self.levels.iter().enumerate() {
             let Explanation { contains, parts: layers } = level.explain_mixed_hash(hash);
@@ -52,7 +52,7 @@ impl<S: Store> Membership for FilterCascade<S> {
                 break;
             }
         }
-        Explanation { contains: self.contains_mixed_hash(hash_word(hash, 0)), parts }
+        Explanation { contains: self.contains_mixed_hash(hash), parts }
     }
 
     fn size_bytes(&self) -> u64 {

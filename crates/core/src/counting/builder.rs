@@ -1,18 +1,20 @@
 //! The builder of counting filters.
 
-use super::{CountingFilter, planes_of};
+use core::marker::PhantomData;
+
+use super::CountingFilter;
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
-use crate::filter::builder::Builder;
+use crate::filter::FilterInfo;
+use crate::filter::builder;
 use crate::filter::layout::Layout;
-use crate::filter::{Filter, FilterInfo};
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::store::Owned;
+use crate::spec::FilterSpec;
 
 /// Builds a counting filter.
 ///
-/// Its size follows from capacity and rate, capacity and memory, or bits and probes, as for a
-/// [`Builder`].
+/// Sets the fields of a [`FilterSpec`], which lists what sizes a filter.
 ///
 /// ```
 /// use petal::{ByteSize, CountingBloomFilter, Membership};
@@ -24,53 +26,60 @@ use crate::store::Owned;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct CountingBuilder<L> {
-    bloom: Builder<L>,
-    width: u32,
+    spec: FilterSpec,
+    layout: PhantomData<L>,
 }
-
-/// The default width, at which less than one counter in a million is saturated at the capacity.
-const WIDTH: u32 = 4;
 
 impl<L: Layout> CountingBuilder<L> {
     pub(super) fn new() -> Self {
-        Self { bloom: Builder::new(), width: WIDTH }
+        let counting = match L::KIND {
+            FilterType::Classic => FilterType::CountingClassic,
+            _ => FilterType::Counting,
+        };
+        Self { spec: FilterSpec::new(counting), layout: PhantomData }
     }
 
     /// Sets the capacity in distinct keys.
     #[must_use]
-    pub fn capacity(self, capacity: u64) -> Self {
-        Self { bloom: self.bloom.capacity(capacity), ..self }
+    pub fn capacity(mut self, capacity: u64) -> Self {
+        self.spec.capacity = Some(capacity);
+        self
     }
 
     /// Sets the target false-positive rate at the capacity.
     #[must_use]
-    pub fn fpr(self, fpr: f64) -> Self {
-        Self { bloom: self.bloom.fpr(fpr), ..self }
+    pub fn fpr(mut self, fpr: f64) -> Self {
+        self.spec.fpr = Some(fpr);
+        self
     }
 
     /// Sets the largest amount of memory for the counters.
     #[must_use]
-    pub fn memory(self, memory: ByteSize) -> Self {
-        Self { bloom: self.bloom.memory(memory), ..self }
+    pub fn memory(mut self, memory: ByteSize) -> Self {
+        self.spec.memory = Some(memory);
+        self
     }
 
     /// Sets the smallest number of counters, which is the number of bits of the Bloom filter.
     #[must_use]
-    pub fn bits(self, bits: u64) -> Self {
-        Self { bloom: self.bloom.bits(bits), ..self }
+    pub fn bits(mut self, bits: u64) -> Self {
+        self.spec.bits = Some(bits);
+        self
     }
 
     /// Sets the number of counters of a key.
     #[must_use]
-    pub fn probes(self, probes: u32) -> Self {
-        Self { bloom: self.bloom.probes(probes), ..self }
+    pub fn probes(mut self, probes: u32) -> Self {
+        self.spec.probes = Some(probes);
+        self
     }
 
     /// Chooses the fewest counters that keep the rate: see
     /// [`Builder::least_space`](crate::Builder::least_space).
     #[must_use]
-    pub fn least_space(self, least_space: bool) -> Self {
-        Self { bloom: self.bloom.least_space(least_space), ..self }
+    pub fn least_space(mut self, least_space: bool) -> Self {
+        self.spec.least_space = least_space;
+        self
     }
 
     /// Sets the width of a counter in bits, 2 to 8 \[default: 4\]. It counts to 2^(width-1).
@@ -81,20 +90,22 @@ impl<L: Layout> CountingBuilder<L> {
     /// [`expected_saturated`](CountingFilter::expected_saturated) and
     /// [`expected_saturated_after`](CountingFilter::expected_saturated_after).
     #[must_use]
-    pub fn width(self, width: u32) -> Self {
-        Self { width, ..self }
+    pub fn width(mut self, width: u32) -> Self {
+        self.spec.counter_width = width;
+        self
     }
 
     /// Sets the seed of the default hash. False positives of different seeds are independent.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
-        Self { bloom: self.bloom.seed(seed), ..self }
+        self.hash(HashSpec::rapid(seed))
     }
 
     /// Sets the hash.
     #[must_use]
-    pub fn hash(self, hash: HashSpec) -> Self {
-        Self { bloom: self.bloom.hash(hash), ..self }
+    pub fn hash(mut self, hash: HashSpec) -> Self {
+        self.spec.hash = hash;
+        self
     }
 
     /// Creates an empty filter.
@@ -102,18 +113,19 @@ impl<L: Layout> CountingBuilder<L> {
     /// # Errors
     /// If the size is missing or invalid, the width is not 2 to 8, or memory allocation fails.
     pub fn build(self) -> Result<CountingFilter<L>> {
-        let (layout, info, width) = self.plan()?;
-        let planes = Owned::zeroed(planes_of(&layout, width))?;
-        let bloom = Filter::empty(layout, self.bloom.hash_spec(), info)?;
-        Ok(CountingFilter::from_parts(bloom, width, planes))
+        let (layout, info) = dimensions(&self.spec)?;
+        CountingFilter::empty(layout, self.spec.hash, info, self.spec.counter_width)
     }
 
-    /// Returns the layout of the bits and the width of the counters, without building the filter.
-    pub(crate) fn plan(&self) -> Result<(L, FilterInfo, u32)> {
-        let width = check_width(self.width.into())?;
-        let (layout, info) = self.bloom.plan(width.into())?;
-        Ok((layout, info, width))
+    pub(crate) fn spec(&self) -> &FilterSpec {
+        &self.spec
     }
+}
+
+/// Returns the layout of the bits of a counting filter, and its plan.
+pub(crate) fn dimensions<L: Layout>(spec: &FilterSpec) -> Result<(L, FilterInfo)> {
+    let width = check_width(spec.counter_width.into())?;
+    builder::dimensions(spec, None, width.into())
 }
 
 /// Returns a valid width.

@@ -8,7 +8,7 @@ use crate::filter::layout::Layout;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::counting::count;
-use crate::membership::{Membership, MembershipMut, hash_word};
+use crate::membership::{Membership, MembershipMut};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -41,10 +41,10 @@ impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
         self.bloom.contains_mixed_hashes(hashes, found);
     }
 
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
         let (bits, planes, depth) = (self.bits(), self.planes.lines(), self.depth());
         let value = |position| count(bits, planes, depth, position);
-        Explanation::of_one(explain(&self.layout(), hash_word(hash, 0), value))
+        Explanation::of_one(explain(&self.layout(), hash, value))
     }
 
     fn size_bytes(&self) -> u64 {

@@ -12,13 +12,15 @@ mod membership;
 mod planes;
 
 pub use builder::CountingBuilder;
+pub(crate) use builder::dimensions;
 
 use crate::batch::for_each_chunk;
 use crate::error::{Error, Result};
-use crate::filter::Filter;
 use crate::filter::layout::sealed::Fields;
 use crate::filter::layout::{Layout, whole_cardinality};
+use crate::filter::{Filter, FilterInfo};
 use crate::format::kind::FilterType;
+use crate::hash::HashSpec;
 use crate::kernel::blocked::BlockParams;
 use crate::kernel::classic;
 use crate::kernel::counting::{CounterLayout, Counters, RemoveOutcome};
@@ -95,6 +97,11 @@ impl<L: Layout> CountingFilter<L> {
     #[must_use]
     pub fn builder() -> CountingBuilder<L> {
         CountingBuilder::new()
+    }
+
+    pub(crate) fn empty(layout: L, hash: HashSpec, info: FilterInfo, width: u32) -> Result<Self> {
+        let planes = Owned::zeroed(planes_of(&layout, width))?;
+        Ok(Self::from_parts(Filter::empty(layout, hash, info)?, width, planes))
     }
 }
 

@@ -9,20 +9,11 @@ use crate::hash::HashSpec;
 use crate::math;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
+use crate::spec::FilterSpec;
 
 /// Builds a [`Filter`].
 ///
-/// Its size follows from bits, from capacity and rate, or from capacity and memory, in this order of
-/// precedence. Beside bits the builder needs probes, capacity or rate; without probes it chooses the
-/// best number of them for the capacity or the rate.
-///
-/// Other parameters restrict the result: `probes` beside capacity and rate or memory selects the best
-/// filter with that number of probes; `memory` beside another pair is a limit; `fpr` beside bits must
-/// be a rate that they reach.
-///
-/// Bits and probes alone are no plan: capacity and target rate of the filter are then 0. With a
-/// capacity beside them, the target is the rate at that capacity; with a rate, the capacity is the
-/// number of keys at which the filter reaches it.
+/// Sets the fields of a [`FilterSpec`], which lists what sizes a filter.
 ///
 /// ```
 /// use petal::{BloomFilter, ByteSize, HashSpec, Membership};
@@ -40,56 +31,47 @@ use crate::no_std::*;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Builder<L> {
-    keys: Option<u64>,
-    rate: Option<f64>,
-    memory: Option<ByteSize>,
-    bits: Option<u64>,
-    probes: Option<u32>,
-    least_space: bool,
+    spec: FilterSpec,
     foldable_to: Option<L>,
-    hash: HashSpec,
 }
 
 impl<L: Layout> Builder<L> {
     pub(crate) fn new() -> Self {
-        let hash = HashSpec::default();
-        let (keys, rate, memory, bits, probes) = (None, None, None, None, None);
-        let (least_space, foldable_to) = (false, None);
-        Self { keys, rate, memory, bits, probes, least_space, foldable_to, hash }
+        Self { spec: FilterSpec::new(L::KIND), foldable_to: None }
     }
 
     /// Sets the capacity in distinct keys.
     #[must_use]
     pub fn capacity(mut self, capacity: u64) -> Self {
-        self.keys = Some(capacity);
+        self.spec.capacity = Some(capacity);
         self
     }
 
     /// Sets the target false-positive rate at the capacity.
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Self {
-        self.rate = Some(fpr);
+        self.spec.fpr = Some(fpr);
         self
     }
 
     /// Sets the largest amount of memory for the bits.
     #[must_use]
     pub fn memory(mut self, memory: ByteSize) -> Self {
-        self.memory = Some(memory);
+        self.spec.memory = Some(memory);
         self
     }
 
     /// Sets the number of bits; a blocked filter rounds it up to whole blocks.
     #[must_use]
     pub fn bits(mut self, bits: u64) -> Self {
-        self.bits = Some(bits);
+        self.spec.bits = Some(bits);
         self
     }
 
     /// Sets the number of bits of a key.
     #[must_use]
     pub fn probes(mut self, probes: u32) -> Self {
-        self.probes = Some(probes);
+        self.spec.probes = Some(probes);
         self
     }
 
@@ -108,7 +90,7 @@ impl<L: Layout> Builder<L> {
     /// ```
     #[must_use]
     pub fn least_space(mut self, least_space: bool) -> Self {
-        self.least_space = least_space;
+        self.spec.least_space = least_space;
         self
     }
 
@@ -140,135 +122,192 @@ impl<L: Layout> Builder<L> {
         self.hash(HashSpec::rapid(seed))
     }
 
-    /// Sets the hash, which must have 64 bits.
+    /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.hash = hash;
+        self.spec.hash = hash;
         self
     }
 
     /// Creates an empty filter.
     ///
     /// # Errors
-    /// If the size is missing or invalid, the hash has 128 bits, or memory allocation fails.
+    /// If the size is missing or invalid, or memory allocation fails.
     pub fn build(self) -> Result<Filter<L>> {
-        let (layout, info) = self.plan(1)?;
-        Filter::empty(layout, self.hash, info)
+        let (layout, info) = self.dimensions()?;
+        Filter::empty(layout, self.spec.hash, info)
     }
 
-    /// Returns the layout of a filter whose bits take `times` their memory, without building it.
-    pub(crate) fn plan(&self, times: u64) -> Result<(L, FilterInfo)> {
-        self.hash.check_words(1)?;
-        let small = self.foldable_to;
-        if let (Some(small), Some(probes)) = (small, self.probes)
-            && u32::from(small.fields().probes) != probes
-        {
-            return Err(Error::incompatible("probes", small.fields().probes, probes));
-        }
-        if self.least_space {
-            self.check_least_space()?;
-        }
-        let (layout, info) = match *self {
-            Self { bits: Some(bits), probes: Some(probes), .. } => {
-                let layout = match small {
-                    Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
-                    None => L::for_bits(bits, probes)?,
-                };
-                (layout, self.info_of(layout)?)
-            }
-            Self { bits: Some(bits), .. } => {
-                let layout = match (small, self.keys, self.rate) {
-                    (Some(small), ..) => multiple(small, bits.div_ceil(small.bits()))?,
-                    (None, Some(keys), _) => best_for_capacity(bits, keys)?,
-                    (None, None, Some(rate)) => best_for_fpr(bits, rate)?,
-                    (None, None, None) => {
-                        let expected = "a number, or a capacity or rate, beside the bits";
-                        return Err(Error::invalid("probes", expected, "none"));
-                    }
-                };
-                (layout, self.info_of(layout)?)
-            }
-            Self { keys: Some(keys), rate: Some(rate), probes, .. } => {
-                let layout = match (small, probes) {
-                    (Some(small), _) => small.multiple_for_fpr(keys, rate)?,
-                    (None, Some(probes)) => L::for_fpr_with_probes(keys, rate, probes)?,
-                    (None, None) if self.least_space => L::for_least_space(keys, rate)?,
-                    (None, None) => L::for_fpr(keys, rate)?,
-                };
-                (layout, FilterInfo::planned(keys, rate))
-            }
-            Self { keys: Some(keys), memory: Some(memory), probes, .. } => {
-                let bytes = memory.as_u64();
-                let part = bytes / times;
-                let layout = match (small, probes) {
-                    (Some(small), _) => multiple(small, part / 64 * 512 / small.bits()),
-                    (None, Some(probes)) => {
-                        L::for_memory_with_probes(ByteSize::bytes(part), probes)
-                    }
-                    (None, None) => L::for_memory(keys, ByteSize::bytes(part)),
-                };
-                let layout = layout.map_err(|error| error.in_parts(bytes, times))?;
-                (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
-            }
-            _ => return Err(unsized_filter()),
-        };
-        if let Some(most) = self.memory.map(ByteSize::as_u64)
-            && layout.lines().saturating_mul(64 * times) > most
-        {
-            let needed = layout.lines().saturating_mul(64 * times);
-            return Err(Error::invalid(
-                "memory",
-                "enough for keys and rate",
-                format!("{most} bytes where {needed} are needed"),
-            ));
-        }
-        Ok((layout, info))
+    /// Returns the layout of the filter, without building it.
+    pub(crate) fn dimensions(&self) -> Result<(L, FilterInfo)> {
+        dimensions(&self.spec, self.foldable_to, 1)
     }
 
-    /// Checks that nothing else determines the size or the probes.
-    fn check_least_space(&self) -> Result<()> {
-        let Self { keys, rate, bits, probes, foldable_to, .. } = self;
-        let excluded = [
-            ("bits", bits.map(|bits| bits.to_string())),
-            ("probes", probes.map(|probes| probes.to_string())),
-            ("layout to fold to", foldable_to.map(|layout| layout.describe())),
-            ("capacity", keys.is_none().then(|| "none".into())),
-            ("false-positive rate", rate.is_none().then(|| "none".into())),
-        ];
-        for (name, found) in excluded {
-            let needed = matches!(name, "capacity" | "false-positive rate");
-            let expected = if needed {
-                "a number, for the least space"
-            } else {
-                "none beside the least space"
+    /// Returns the specification of the filter, and whether it can be folded to another one.
+    pub(crate) fn spec(&self) -> (FilterSpec, bool) {
+        (self.spec, self.foldable_to.is_some())
+    }
+}
+
+/// Returns the layout of a filter whose bits take `times` their memory, and its plan.
+pub(crate) fn dimensions<L: Layout>(
+    spec: &FilterSpec,
+    foldable_to: Option<L>,
+    times: u64,
+) -> Result<(L, FilterInfo)> {
+    let small = foldable_to;
+    if let (Some(small), Some(probes)) = (small, spec.probes)
+        && u32::from(small.fields().probes) != probes
+    {
+        return Err(Error::incompatible("probes", small.fields().probes, probes));
+    }
+    if spec.least_space {
+        check_least_space(spec, small)?;
+    }
+    let part = |memory: ByteSize| ByteSize::bytes(memory.as_u64() / times);
+    let in_parts = |memory: ByteSize| move |error: Error| error.in_parts(memory.as_u64(), times);
+    let (layout, info) = match *spec {
+        FilterSpec { bits: Some(bits), probes: Some(probes), .. } => {
+            let layout = match small {
+                Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
+                None => L::for_bits(bits, probes)?,
             };
-            if let Some(found) = found {
-                return Err(Error::invalid(name, expected, found));
-            }
+            (layout, info_of(spec, layout)?)
         }
-        Ok(())
+        FilterSpec { bits: Some(bits), capacity, fpr, .. } => {
+            let layout = match (small, capacity, fpr) {
+                (Some(small), ..) => multiple(small, bits.div_ceil(small.bits()))?,
+                (None, Some(keys), _) => best_for_capacity(bits, keys)?,
+                (None, None, Some(rate)) => best_for_fpr(bits, rate)?,
+                (None, None, None) => {
+                    let expected = "a number, or a capacity or rate, beside the bits";
+                    return Err(Error::invalid("probes", expected, "none"));
+                }
+            };
+            (layout, info_of(spec, layout)?)
+        }
+        FilterSpec { capacity: Some(keys), fpr: Some(rate), probes, .. } => {
+            let layout = match (small, probes) {
+                (Some(small), _) => small.multiple_for_fpr(keys, rate)?,
+                (None, probes) => smallest(spec, keys, rate, probes)?,
+            };
+            (layout, FilterInfo::planned(keys, rate))
+        }
+        FilterSpec { capacity: Some(keys), memory: Some(memory), probes, .. } => {
+            let layout = match (small, probes) {
+                (Some(small), _) => {
+                    multiple(small, part(memory).as_u64() / 64 * 512 / small.bits())
+                }
+                (None, Some(probes)) => L::for_memory_with_probes(part(memory), probes),
+                (None, None) => {
+                    L::for_memory(keys, part(useful_memory::<L>(spec, keys, memory, times)))
+                }
+            };
+            let layout = layout.map_err(in_parts(memory))?;
+            (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
+        }
+        FilterSpec { fpr: Some(rate), memory: Some(memory), probes, .. } if small.is_none() => {
+            let (layout, keys) = match probes {
+                Some(probes) => {
+                    let layout = L::for_memory_with_probes(part(memory), probes);
+                    let layout = layout.map_err(in_parts(memory))?;
+                    (layout, layout.capacity_at_fpr(rate))
+                }
+                None => {
+                    let keys = L::max_capacity(part(memory), rate)?;
+                    (smallest(spec, keys.max(1), rate, None)?, keys)
+                }
+            };
+            if keys == 0 {
+                let one: L = smallest(spec, 1, rate, probes)?;
+                return Err(Error::over_limit(memory.as_u64(), one.lines() * 64 * times));
+            }
+            (layout, FilterInfo::planned(keys, rate))
+        }
+        FilterSpec { memory: Some(memory), probes: Some(probes), .. } if small.is_none() => {
+            let layout = L::for_memory_with_probes(part(memory), probes);
+            let layout = layout.map_err(in_parts(memory))?;
+            let keys = math::half_full_capacity(layout.bits(), probes);
+            (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
+        }
+        FilterSpec { capacity: Some(keys), probes: Some(probes), .. } if small.is_none() => {
+            let layout = L::for_bits(math::half_full_bits(keys.max(1), probes), probes)?;
+            (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
+        }
+        _ => return Err(unsized_filter()),
+    };
+    if let Some(most) = spec.memory {
+        check_memory(most, layout.lines().saturating_mul(64 * times))?;
     }
+    Ok((layout, info))
+}
 
-    /// Returns the plan of a layout that bits determine. With a rate and no capacity, the capacity is the
-    /// number of keys at the rate.
-    fn info_of(&self, layout: L) -> Result<FilterInfo> {
-        match (self.keys, self.rate) {
-            (Some(keys), Some(rate)) => {
-                check_kept(rate, layout.fpr(keys))?;
-                Ok(FilterInfo::planned(keys, rate))
-            }
-            (None, Some(rate)) => {
-                let keys = layout.capacity_at_fpr(rate);
-                check_kept(rate, layout.fpr(keys.max(1)))?;
-                Ok(FilterInfo::planned(keys, rate))
-            }
-            (keys, None) => FilterInfo::of_size(keys, |keys| layout.fpr(keys)),
+/// Returns the smallest layout for a capacity and a rate.
+fn smallest<L: Layout>(spec: &FilterSpec, keys: u64, rate: f64, probes: Option<u32>) -> Result<L> {
+    match probes {
+        Some(probes) => L::for_fpr_with_probes(keys, rate, probes),
+        None if spec.least_space => L::for_least_space(keys, rate),
+        None => L::for_fpr(keys, rate),
+    }
+}
+
+/// Returns the memory, or what the lowest rate of the specification needs, if that is less.
+fn useful_memory<L: Layout>(
+    spec: &FilterSpec,
+    keys: u64,
+    memory: ByteSize,
+    times: u64,
+) -> ByteSize {
+    let lowest = spec.lowest_fpr.and_then(|rate| L::for_fpr(keys, rate).ok());
+    let needed = lowest.map(|layout| layout.lines().saturating_mul(64 * times));
+    needed.map_or(memory, |needed| memory.min(ByteSize::bytes(needed)))
+}
+
+/// Returns an error if a filter of `needed` bytes is larger than the limit.
+pub(crate) fn check_memory(most: ByteSize, needed: u64) -> Result<()> {
+    let most = most.as_u64();
+    if needed <= most {
+        return Ok(());
+    }
+    let found = format!("{most} bytes where {needed} are needed");
+    Err(Error::invalid("memory", "enough for keys and rate", found))
+}
+
+/// Checks that nothing else determines the size or the probes.
+fn check_least_space<L: Layout>(spec: &FilterSpec, foldable_to: Option<L>) -> Result<()> {
+    let FilterSpec { capacity, fpr, bits, probes, .. } = spec;
+    let excluded = [
+        ("bits", bits.map(|bits| bits.to_string())),
+        ("probes", probes.map(|probes| probes.to_string())),
+        ("layout to fold to", foldable_to.map(|layout| layout.describe())),
+        ("capacity", capacity.is_none().then(|| "none".into())),
+        ("false-positive rate", fpr.is_none().then(|| "none".into())),
+    ];
+    for (name, found) in excluded {
+        let needed = matches!(name, "capacity" | "false-positive rate");
+        let expected =
+            if needed { "a number, for the least space" } else { "none beside the least space" };
+        if let Some(found) = found {
+            return Err(Error::invalid(name, expected, found));
         }
     }
+    Ok(())
+}
 
-    /// Returns the hash.
-    pub(crate) fn hash_spec(&self) -> HashSpec {
-        self.hash
+/// Returns the plan of a layout that bits determine. With a rate and no capacity, the capacity is the
+/// number of keys at the rate.
+fn info_of<L: Layout>(spec: &FilterSpec, layout: L) -> Result<FilterInfo> {
+    match (spec.capacity, spec.fpr) {
+        (Some(keys), Some(rate)) => {
+            check_kept(rate, layout.fpr(keys))?;
+            Ok(FilterInfo::planned(keys, rate))
+        }
+        (None, Some(rate)) => {
+            let keys = layout.capacity_at_fpr(rate);
+            check_kept(rate, layout.fpr(keys.max(1)))?;
+            Ok(FilterInfo::planned(keys, rate))
+        }
+        (keys, None) => FilterInfo::of_size(keys, |keys| layout.fpr(keys)),
     }
 }
 

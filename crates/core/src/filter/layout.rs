@@ -23,7 +23,10 @@ impl Layout for BlockedLayout {}
 impl Layout for ClassicLayout {}
 
 pub(crate) mod sealed {
-    use super::{ByteSize, CacheLine, FilterType, HashSource, KernelHandle, Result};
+    use super::{
+        BlockedLayout, ByteSize, CacheLine, ClassicLayout, FilterType, HashSource, KernelHandle,
+        Result,
+    };
     #[cfg(not(feature = "std"))]
     use crate::no_std::*;
 
@@ -34,6 +37,13 @@ pub(crate) mod sealed {
         pub lanes: u16,
         /// The number of blocks, or of bits.
         pub extent: u64,
+    }
+
+    /// One of the layouts.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum AnyLayout {
+        Blocked(BlockedLayout),
+        Classic(ClassicLayout),
     }
 
     pub trait LayoutImpl: Sized {
@@ -50,6 +60,8 @@ pub(crate) mod sealed {
         fn for_bits(bits: u64, probes: u32) -> Result<Self>;
         fn for_fpr_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self>;
         fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self>;
+        fn max_capacity(memory: ByteSize, rate: f64) -> Result<u64>;
+        fn into_any(self) -> AnyLayout;
         fn fpr(&self, keys: u64) -> f64;
         fn lines(&self) -> u64;
         fn bits(&self) -> u64;
@@ -115,7 +127,7 @@ pub(crate) mod sealed {
     }
 }
 
-use sealed::{Fields, LayoutImpl};
+use sealed::{AnyLayout, Fields, LayoutImpl};
 
 /// The largest number of hashes in a call of [`LayoutImpl::set_batch`].
 pub(super) const SET_MAX: usize = 1 << 14;
@@ -200,6 +212,14 @@ impl LayoutImpl for BlockedLayout {
 
     fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
         Self::for_memory_with_probes(memory, probes)
+    }
+
+    fn max_capacity(memory: ByteSize, rate: f64) -> Result<u64> {
+        Self::max_capacity(memory, rate)
+    }
+
+    fn into_any(self) -> AnyLayout {
+        AnyLayout::Blocked(self)
     }
 
     fn fpr(&self, keys: u64) -> f64 {
@@ -387,6 +407,14 @@ impl LayoutImpl for ClassicLayout {
 
     fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
         Self::for_memory_with_probes(memory, probes)
+    }
+
+    fn max_capacity(memory: ByteSize, rate: f64) -> Result<u64> {
+        Self::max_capacity(memory, rate)
+    }
+
+    fn into_any(self) -> AnyLayout {
+        AnyLayout::Classic(self)
     }
 
     fn fpr(&self, keys: u64) -> f64 {

@@ -8,7 +8,7 @@ use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::classic::is_set;
 use crate::math;
-use crate::membership::{Membership, MembershipMut, hash_word};
+use crate::membership::{Membership, MembershipMut};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -41,8 +41,8 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
         );
     }
 
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
-        let (hash, lines) = (hash_word(hash, 0), self.store.lines());
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
+        let lines = self.store.lines();
         let value = |position| u64::from(is_set(lines, position));
         Explanation::of_one(explain(&self.layout, hash, value))
     }

@@ -186,7 +186,6 @@ impl Header {
             data_length: long(AT_DATA_LENGTH),
             data_sum: long(AT_DATA_SUM),
         };
-        header.hash.check_words(if header.kind == FilterType::Wide { 2 } else { 1 })?;
         let longer = header.metadata_length > MAX_METADATA;
         if longer {
             let (most, found) = (MAX_METADATA, header.metadata_length);

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::error::{Error, Result};
 
-/// A type of filter.
+/// A type of filter. The number of a type that no longer exists is not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u16)]
@@ -27,8 +27,6 @@ pub enum FilterType {
     Static = 8,
     /// [`FilterCascade`](crate::FilterCascade).
     Cascade = 9,
-    /// [`WideBloomFilter`](crate::WideBloomFilter).
-    Wide = 10,
     /// [`VectorQuotientFilter`](crate::VectorQuotientFilter).
     VectorQuotient = 11,
     /// [`StaticFilter`](crate::StaticFilter) as a binary fuse filter.
@@ -37,7 +35,7 @@ pub enum FilterType {
 
 impl FilterType {
     /// All types, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 11] = [
         Self::Bloom,
         Self::Classic,
         Self::Counting,
@@ -47,7 +45,6 @@ impl FilterType {
         Self::Windowed,
         Self::Static,
         Self::Cascade,
-        Self::Wide,
         Self::VectorQuotient,
         Self::StaticFuse,
     ];
@@ -65,7 +62,6 @@ impl FilterType {
             Self::Windowed => "windowed",
             Self::Static => "static",
             Self::Cascade => "cascade",
-            Self::Wide => "wide",
             Self::VectorQuotient => "vector-quotient",
             Self::StaticFuse => "static-fuse",
         }

@@ -28,12 +28,14 @@ mod overlap;
 mod probability;
 mod saturation;
 mod static_filter;
-mod wide;
 
 pub(crate) use blocked::approximate_blocked_fpr;
 pub use blocked::{ALTERNATING_FLOOR, blocked_fpr};
 pub(crate) use classic::approximate_classic_fpr;
-pub use classic::{classic_bits, classic_capacity, classic_fpr, optimal_probes, textbook_fpr};
+pub use classic::{
+    classic_bits, classic_capacity, classic_fpr, half_full_bits, half_full_capacity,
+    optimal_probes, textbook_fpr,
+};
 pub use estimates::{cardinality, is_overfull};
 #[cfg(test)]
 pub(crate) use evaluations::EVALUATIONS;
@@ -45,4 +47,3 @@ pub(crate) use probability::Approximate;
 pub use probability::{hash_floor, probability_of_any, probability_of_either};
 pub use saturation::{saturated_share, saturated_share_after};
 pub use static_filter::{information_bits, static_bits, static_columns, static_fpr};
-pub use wide::{wide_floor, wide_fpr, wide_part_fpr};

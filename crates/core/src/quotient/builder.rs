@@ -3,7 +3,9 @@
 use super::layout::QuotientLayout;
 use super::{FilterInfo, QuotientFilter};
 use crate::error::{Error, Result};
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::spec::FilterSpec;
 
 /// What determines the size.
 const NEEDED: &str = "capacity and false-positive rate, or slots and bits of a remainder";
@@ -21,14 +23,15 @@ const NEEDED: &str = "capacity and false-positive rate, or slots and bits of a r
 /// assert!(grows.size_bytes() < 7000 && fixed.layout().fingerprints() == 1 << 18);
 /// # Ok::<_, petal::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct QuotientBuilder {
-    keys: Option<u64>,
-    rate: Option<f64>,
-    max_capacity: Option<u64>,
-    slots: Option<u64>,
-    remainder_bits: Option<u32>,
-    hash: HashSpec,
+    spec: FilterSpec,
+}
+
+impl Default for QuotientBuilder {
+    fn default() -> Self {
+        Self { spec: FilterSpec::new(FilterType::Quotient) }
+    }
 }
 
 impl QuotientBuilder {
@@ -36,35 +39,35 @@ impl QuotientBuilder {
     /// slot.
     #[must_use]
     pub fn capacity(mut self, capacity: u64) -> Self {
-        self.keys = Some(capacity);
+        self.spec.capacity = Some(capacity);
         self
     }
 
     /// Sets the target false-positive rate at the capacity.
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Self {
-        self.rate = Some(fpr);
+        self.spec.fpr = Some(fpr);
         self
     }
 
     /// Makes the filter grow automatically up to this number of keys, at the target rate.
     #[must_use]
     pub fn max_capacity(mut self, keys: u64) -> Self {
-        self.max_capacity = Some(keys);
+        self.spec.max_capacity = Some(keys);
         self
     }
 
     /// Sets the number of slots.
     #[must_use]
     pub fn slots(mut self, slots: u64) -> Self {
-        self.slots = Some(slots);
+        self.spec.slots = Some(slots);
         self
     }
 
     /// Sets the number of bits of a remainder.
     #[must_use]
     pub fn remainder_bits(mut self, bits: u32) -> Self {
-        self.remainder_bits = Some(bits);
+        self.spec.slot_bits = Some(bits);
         self
     }
 
@@ -77,7 +80,7 @@ impl QuotientBuilder {
     /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.hash = hash;
+        self.spec.hash = hash;
         self
     }
 
@@ -86,30 +89,33 @@ impl QuotientBuilder {
     /// # Errors
     /// If the size is missing or invalid, or memory allocation fails.
     pub fn build(self) -> Result<QuotientFilter> {
-        self.hash.check_words(1)?;
-        let (layout, info) = self.plan()?;
-        QuotientFilter::empty(layout, self.hash, info, self.max_capacity.is_some())
+        let (layout, info) = dimensions(&self.spec)?;
+        QuotientFilter::empty(layout, self.spec.hash, info, self.spec.max_capacity.is_some())
     }
 
-    /// Returns the parameters of the filter, without building it.
-    pub(crate) fn plan(&self) -> Result<(QuotientLayout, FilterInfo)> {
-        let exact = self.slots.is_some() || self.remainder_bits.is_some();
-        if self.rate.is_some() && exact {
-            let expected = "either a rate or slots and bits of a remainder, which decide the rate";
-            return Err(Error::invalid("size", expected, "both"));
-        }
-        Ok(match *self {
-            Self { keys: Some(keys), rate: Some(rate), max_capacity, .. } => {
-                let most = max_capacity.unwrap_or(keys).max(keys);
-                let layout = QuotientLayout::for_growth(keys, rate, most)?;
-                (layout, FilterInfo::planned(most, rate))
-            }
-            Self { slots: Some(slots), remainder_bits: Some(bits), .. } => {
-                let layout = QuotientLayout::new(slots, bits)?;
-                let keys = self.max_capacity.or(self.keys);
-                (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
-            }
-            _ => return Err(Error::unsized_filter(NEEDED)),
-        })
+    pub(crate) fn spec(&self) -> &FilterSpec {
+        &self.spec
     }
+}
+
+/// Returns the layout that a specification determines, and the plan of the filter.
+pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(QuotientLayout, FilterInfo)> {
+    let exact = spec.slots.is_some() || spec.slot_bits.is_some();
+    if spec.fpr.is_some() && exact {
+        let expected = "either a rate or slots and bits of a remainder, which decide the rate";
+        return Err(Error::invalid("size", expected, "both"));
+    }
+    Ok(match *spec {
+        FilterSpec { capacity: Some(keys), fpr: Some(rate), max_capacity, .. } => {
+            let most = max_capacity.unwrap_or(keys).max(keys);
+            let layout = QuotientLayout::for_growth(keys, rate, most)?;
+            (layout, FilterInfo::planned(most, rate))
+        }
+        FilterSpec { slots: Some(slots), slot_bits: Some(bits), .. } => {
+            let layout = QuotientLayout::new(slots, bits)?;
+            let keys = spec.max_capacity.or(spec.capacity);
+            (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
+        }
+        _ => return Err(Error::unsized_filter(NEEDED)),
+    })
 }

@@ -25,6 +25,7 @@ mod layout;
 mod membership;
 
 pub use builder::QuotientBuilder;
+pub(crate) use builder::dimensions;
 pub use layout::QuotientLayout;
 
 use crate::batch::for_each_chunk;
@@ -114,7 +115,7 @@ impl QuotientFilter {
         QuotientBuilder::default()
     }
 
-    pub(super) fn empty(
+    pub(crate) fn empty(
         layout: QuotientLayout,
         hash: HashSpec,
         info: FilterInfo,

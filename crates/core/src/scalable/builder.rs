@@ -1,16 +1,15 @@
 //! The builder of scalable filters.
 
 use super::ScalableBloomFilter;
-use super::plan::{HeadStart, LayerPlan};
+use super::plan::LayerPlan;
 use crate::error::{Error, Result};
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::spec::FilterSpec;
 
 /// The default capacity of the first layer: 110 kB at a rate of 1 %, which fits a core's own cache
 /// and is little memory if the filter stays small.
 const FIRST: u64 = 1 << 16;
-/// The default growth: of 2 to 4 the one with the least unused memory
-/// (docs/design/filters/scalable.md).
-const GROWTH: u64 = 2;
 
 /// Builds a [`ScalableBloomFilter`]. Only the rate is required.
 ///
@@ -23,25 +22,19 @@ const GROWTH: u64 = 2;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ScalableBuilder {
-    keys: u64,
-    rate: Option<f64>,
-    growth: u64,
-    head: HeadStart,
-    growth_share: u64,
-    hash: HashSpec,
+    spec: FilterSpec,
 }
 
 impl ScalableBuilder {
     pub(super) fn new() -> Self {
-        let (head, hash) = (HeadStart::default(), HashSpec::default());
-        Self { keys: FIRST, rate: None, growth: GROWTH, head, growth_share: 0, hash }
+        Self { spec: FilterSpec::new(FilterType::Scalable) }
     }
 
     /// Sets the capacity of the first layer, an estimate of the number of keys \[default: 65,536\].
     /// A wrong estimate costs space or time; the target rate holds anyway.
     #[must_use]
     pub fn capacity(mut self, capacity: u64) -> Self {
-        self.keys = capacity;
+        self.spec.capacity = Some(capacity);
         self
     }
 
@@ -51,7 +44,7 @@ impl ScalableBuilder {
     /// that is possible: see [`keeps_fpr`](ScalableBloomFilter::keeps_fpr).
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Self {
-        self.rate = Some(fpr);
+        self.spec.fpr = Some(fpr);
         self
     }
 
@@ -60,7 +53,7 @@ impl ScalableBuilder {
     /// at most 64 layers: with a growth of 1, inserts beyond 64 times the first capacity fail.
     #[must_use]
     pub fn growth(mut self, growth: u64) -> Self {
-        self.growth = growth;
+        self.spec.growth.factor = growth;
         self
     }
 
@@ -72,7 +65,7 @@ impl ScalableBuilder {
     /// before (docs/design/filters/scalable.md).
     #[must_use]
     pub fn head_start(mut self, factor: u64, below: u64) -> Self {
-        self.head = HeadStart { factor, below };
+        self.spec.growth.head_start = Some((factor, below)).filter(|start| *start != (0, 0));
         self
     }
 
@@ -85,7 +78,7 @@ impl ScalableBuilder {
     /// in any case (docs/design/filters/scalable.md).
     #[must_use]
     pub fn growth_share(mut self, parts: u64) -> Self {
-        self.growth_share = parts;
+        self.spec.growth.share = Some(parts).filter(|parts| *parts > 0);
         self
     }
 
@@ -98,7 +91,7 @@ impl ScalableBuilder {
     /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.hash = hash;
+        self.spec.hash = hash;
         self
     }
 
@@ -108,16 +101,17 @@ impl ScalableBuilder {
     /// If the rate is missing, not between 0 and 1 or cannot be reached, growth, head start or growth
     /// share are out of range, or memory allocation fails.
     pub fn build(self) -> Result<ScalableBloomFilter> {
-        self.hash.check_words(1)?;
-        ScalableBloomFilter::empty(self.plan()?, self.hash)
+        ScalableBloomFilter::empty(dimensions(&self.spec)?, self.spec.hash)
     }
 
-    /// Returns the parameters of the filter, without building it.
-    pub(crate) fn plan(&self) -> Result<LayerPlan> {
-        let rate = self
-            .rate
-            .ok_or_else(|| Error::invalid("false-positive rate", "one to be given", "none"))?;
-        LayerPlan::new(self.keys, rate, self.growth, self.head)?
-            .with_growth_share(self.growth_share)
+    pub(crate) fn spec(&self) -> &FilterSpec {
+        &self.spec
     }
+}
+
+/// Returns the plan of all layers that a specification determines.
+pub(crate) fn dimensions(spec: &FilterSpec) -> Result<LayerPlan> {
+    let rate =
+        spec.fpr.ok_or_else(|| Error::invalid("false-positive rate", "one to be given", "none"))?;
+    LayerPlan::new(spec.capacity.unwrap_or(FIRST), rate, spec.growth)
 }

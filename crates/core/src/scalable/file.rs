@@ -8,7 +8,7 @@ use crate::no_std::*;
 use alloc::borrow::Cow;
 
 use super::ScalableBloomFilter;
-use super::plan::{HeadStart, LayerPlan, MAX_LAYERS};
+use super::plan::{LayerPlan, MAX_LAYERS};
 use crate::embed::Relocator;
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, FilterInfo};
@@ -18,6 +18,7 @@ use crate::format::kind::FilterType;
 use crate::format::persist::{Load, Save};
 use crate::layout::BlockedLayout;
 use crate::membership::Membership as _;
+use crate::spec::Growth;
 use crate::store::{CacheLine, Store};
 
 /// Returns the directory entry of a layer: blocks, lanes, probes, inserts that were new, zeros.
@@ -51,8 +52,9 @@ impl<S: Store> Save for ScalableBloomFilter<S> {
     fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let layers = self.layers().into();
         let mut header = Header::new(FilterType::Scalable, layers, self.hash, self.info());
-        let HeadStart { factor, below } = self.plan.head();
-        let parameters = [self.plan.growth(), factor, below, self.plan.growth_share()];
+        let Growth { factor: growth, head_start, share } = self.plan.growth();
+        let (factor, below) = head_start.unwrap_or_default();
+        let parameters = [growth, factor, below, share.unwrap_or(0)];
         header.parameters[..4].copy_from_slice(&parameters);
         let directory = self.oldest_first().map(entry).collect();
         let lines = self.oldest_first().map(|layer| Cow::Borrowed(layer.store().lines()));
@@ -75,9 +77,10 @@ impl<S: Store> Load for ScalableBloomFilter<S> {
             return Err(Error::invalid("keys of the first layer", "1 or more", 0));
         }
         let [growth, factor, below, growth_share, ..] = parameters;
-        let head = HeadStart { factor, below };
-        let plan = LayerPlan::new(info.capacity, info.target_fpr, growth, head)?;
-        let plan = plan.with_growth_share(growth_share)?;
+        let head_start = Some((factor, below)).filter(|head_start| *head_start != (0, 0));
+        let share = Some(growth_share).filter(|parts| *parts > 0);
+        let growth = Growth { factor: growth, head_start, share };
+        let plan = LayerPlan::new(info.capacity, info.target_fpr, growth)?;
         let directory = data.take(layers)?;
         let mut closed = Vec::new();
         let mut newest = None;

@@ -32,12 +32,11 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         let mut parameters = vec![
             ("bits", self.oldest_first().map(|layer| layer.size_bytes() * 8).sum()),
             ("layers", self.layers().into()),
-            ("growth", self.plan.growth()),
+            ("growth", self.plan.growth().factor),
             ("layer_capacity_left", self.layer_capacity_left()),
         ];
-        let head = self.plan.head();
-        if head.below > 0 {
-            parameters.extend([("head_start", head.factor), ("head_start_below", head.below)]);
+        if let Some((factor, below)) = self.plan.growth().head_start {
+            parameters.extend([("head_start", factor), ("head_start_below", below)]);
         }
         if let Some(parts) = self.growth_share() {
             parameters.push(("growth_share", parts));
@@ -54,7 +53,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     }
 
     /// The bits of all layers, and one line for each layer.
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
         let layers = self.layers();
         let numbered = (1..=layers).rev().zip(self.newest_first());
         let parts: Vec<_> = numbered

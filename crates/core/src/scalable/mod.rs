@@ -21,9 +21,10 @@ mod batch;
 mod builder;
 mod file;
 mod membership;
-mod plan;
+pub(crate) mod plan;
 
 pub use builder::ScalableBuilder;
+pub(crate) use builder::dimensions;
 
 use crate::batch::{for_each_chunk, try_for_each_chunk};
 use crate::byte_size::ByteSize;
@@ -87,7 +88,7 @@ impl ScalableBloomFilter {
         ScalableBuilder::new()
     }
 
-    fn empty(plan: LayerPlan, hash: HashSpec) -> Result<Self> {
+    pub(crate) fn empty(plan: LayerPlan, hash: HashSpec) -> Result<Self> {
         Ok(Self { plan, hash, closed: Vec::new(), newest: plan.layer(0, hash)? })
     }
 }
@@ -168,14 +169,14 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// [head start](ScalableBuilder::head_start).
     #[must_use]
     pub fn growth(&self) -> u64 {
-        self.plan.growth()
+        self.plan.growth().factor
     }
 
     /// Returns the number of parts of the rate of which one is reserved for the layers after the
     /// first; `None` without a [`growth_share`](ScalableBuilder::growth_share).
     #[must_use]
     pub fn growth_share(&self) -> Option<u64> {
-        Some(self.plan.growth_share()).filter(|parts| *parts > 0)
+        self.plan.growth().share
     }
 
     /// Returns the share of the target rate that layer `layer` may use. The oldest layer is 0.
@@ -187,7 +188,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// Returns whether the layers keep the target rate when they are full. False only if that rate is
     /// very low and the keys are very many: 64-bit hashes do not reach the shares of the newest layers, which have
     /// the rate that is possible. From the default first layer it is true up to 2 million keys at 10⁻¹², 260
-    /// million at 10⁻⁹. A [`WideBloomFilter`](crate::WideBloomFilter) has no such limit.
+    /// million at 10⁻⁹.
     #[must_use]
     pub fn keeps_fpr(&self) -> bool {
         self.plan.keeps_fpr(self.layers())

@@ -7,6 +7,7 @@ use crate::layout::BlockedLayout;
 use crate::math;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
+use crate::spec::Growth;
 
 /// The largest ratio of the capacities of a layer and the one before it, which is the limit of
 /// RedisBloom.
@@ -19,16 +20,6 @@ pub(super) const MAX_LAYERS: u64 = 64;
 /// twice that for all inserted keys, which are slightly more than the counted ones.
 const ABOVE_FLOOR: f64 = 2.002;
 
-/// A larger growth after small layers, which take little memory, so that large filters have few
-/// layers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct HeadStart {
-    /// The growth after a small layer, if it is larger than that of the plan.
-    pub(super) factor: u64,
-    /// The capacity below which a layer is small; 0 without a head start.
-    pub(super) below: u64,
-}
-
 /// The allowed numbers of parts of the rate, of which one is reserved for the layers after the first.
 const GROWTH_SHARES: core::ops::RangeInclusive<u64> = 2..=1 << 16;
 
@@ -38,36 +29,27 @@ const GROWTH_SHARES: core::ops::RangeInclusive<u64> = 2..=1 << 16;
 pub(crate) struct LayerPlan {
     first: u64,
     rate: f64,
-    growth: u64,
-    head: HeadStart,
-    /// The layers after the first share 1/`growth_share` of the rate; if 0, all layers share it by
-    /// [`math::layer_share`].
-    growth_share: u64,
+    growth: Growth,
 }
 
 impl LayerPlan {
-    pub(super) fn new(first: u64, rate: f64, growth: u64, head: HeadStart) -> Result<Self> {
+    pub(super) fn new(first: u64, rate: f64, growth: Growth) -> Result<Self> {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(Error::fpr(rate));
         }
-        if !(1..=MAX_GROWTH).contains(&growth) {
-            return Err(Error::invalid("growth", "1 to 32768", growth));
+        if !(1..=MAX_GROWTH).contains(&growth.factor) {
+            return Err(Error::invalid("growth", "1 to 32768", growth.factor));
         }
-        let HeadStart { factor, below } = head;
-        if head != HeadStart::default() && (!(2..=MAX_GROWTH).contains(&factor) || below == 0) {
+        if let Some((factor, below)) = growth.head_start
+            && (!(2..=MAX_GROWTH).contains(&factor) || below == 0)
+        {
             let found = format!("{factor} below {below}");
             return Err(Error::invalid("head start", "2 to 32768 below some keys", found));
         }
-        Ok(Self { first: first.max(1), rate, growth, head, growth_share: 0 })
-    }
-
-    /// Returns the plan in which the layers after the first share 1/`parts` of the rate; 0 for the
-    /// default series.
-    pub(super) fn with_growth_share(self, parts: u64) -> Result<Self> {
-        if parts != 0 && !GROWTH_SHARES.contains(&parts) {
+        if let Some(parts) = growth.share.filter(|parts| !GROWTH_SHARES.contains(parts)) {
             return Err(Error::invalid("growth share", "one of 2 to 65536 parts", parts));
         }
-        Ok(Self { growth_share: parts, ..self })
+        Ok(Self { first: first.max(1), rate, growth })
     }
 
     /// Returns the capacity of the first layer.
@@ -80,31 +62,22 @@ impl LayerPlan {
         self.rate
     }
 
-    pub(super) fn growth(&self) -> u64 {
+    pub(super) fn growth(&self) -> Growth {
         self.growth
-    }
-
-    pub(super) fn head(&self) -> HeadStart {
-        self.head
-    }
-
-    pub(super) fn growth_share(&self) -> u64 {
-        self.growth_share
     }
 
     /// Returns the share of the rate that a layer may use.
     pub(super) fn share(&self, layer: u32) -> f64 {
-        match self.growth_share {
-            0 => math::layer_share(layer),
-            parts => math::growth_layer_share(layer, parts),
+        match self.growth.share {
+            None => math::layer_share(layer),
+            Some(parts) => math::growth_layer_share(layer, parts),
         }
     }
 
     /// Returns the capacity of the layer after one for `keys` keys.
     fn after(&self, keys: u64) -> Option<u64> {
-        let HeadStart { factor, below } = self.head;
-        let by = if keys < below { self.growth.max(factor) } else { self.growth };
-        keys.checked_mul(by)
+        let head_start = self.growth.head_start.filter(|(_, below)| keys < *below);
+        keys.checked_mul(head_start.map_or(0, |(factor, _)| factor).max(self.growth.factor))
     }
 
     /// Returns capacity and target rate of a layer. It is full when that many keys were new to it.
@@ -177,7 +150,8 @@ mod tests {
 
     /// Returns keys and bits of the layers from 100 keys on, up to 10⁸ keys.
     fn layers(rate: f64, factor: u64, below: u64) -> Vec<(u64, f64)> {
-        let plan = LayerPlan::new(100, rate, 2, HeadStart { factor, below }).unwrap();
+        let head_start = (factor > 0).then_some((factor, below));
+        let plan = LayerPlan::new(100, rate, Growth { head_start, ..Growth::default() }).unwrap();
         let layer = |at| (plan.info(at).unwrap().capacity, plan.layout(at).unwrap().bits() as f64);
         until_enough((0..MAX_LAYERS as u32).map(layer))
     }

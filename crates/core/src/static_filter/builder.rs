@@ -7,14 +7,13 @@ use core::num::NonZeroUsize;
 use super::{FilterInfo, StaticFilter, Table, fuse, ribbon};
 use crate::batch::CHUNK;
 use crate::error::{Error, Result};
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::math;
+use crate::spec::FilterSpec;
 use crate::store::{Owned, StoreMut, lines_as_words_mut};
 use crate::threads::{run_each, useful_threads};
-
-/// The lowest rate: 32 columns, the largest number, have 2.33 · 10⁻¹⁰.
-pub(crate) const MIN_FPR: f64 = 2.5e-10;
 
 /// The least number of keys for which another thread pays.
 const KEYS_OF_A_THREAD: usize = 1 << 10;
@@ -35,9 +34,7 @@ const KEYS_OF_A_THREAD: usize = 1 << 10;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct StaticBuilder {
-    rate: Option<f64>,
-    hash: HashSpec,
-    fuse: bool,
+    spec: FilterSpec,
     level: u64,
     threads: NonZeroUsize,
 }
@@ -53,14 +50,14 @@ pub(super) struct Wanted {
 
 impl StaticBuilder {
     pub(super) fn new() -> Self {
-        let (hash, threads) = (HashSpec::default(), NonZeroUsize::MIN);
-        Self { rate: None, hash, fuse: false, level: 0, threads }
+        let spec = FilterSpec::new(FilterType::Static);
+        Self { spec, level: 0, threads: NonZeroUsize::MIN }
     }
 
     /// Sets the target false-positive rate.
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Self {
-        self.rate = Some(fpr);
+        self.spec.fpr = Some(fpr);
         self
     }
 
@@ -73,7 +70,7 @@ impl StaticBuilder {
     /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.hash = hash;
+        self.spec.hash = hash;
         self
     }
 
@@ -82,7 +79,7 @@ impl StaticBuilder {
     /// minimum instead of 1 to 6 %.
     #[must_use]
     pub fn fuse(mut self, fuse: bool) -> Self {
-        self.fuse = fuse;
+        self.spec.filter_type = if fuse { FilterType::StaticFuse } else { FilterType::Static };
         self
     }
 
@@ -100,21 +97,8 @@ impl StaticBuilder {
         self
     }
 
-    /// Returns the number of bits of a filter of `keys` distinct keys before it is built. For a
-    /// ribbon it is approximate, and small ribbons take more. With [`fuse`](Self::fuse) it is an
-    /// upper bound with overwhelming probability: equal to the size from 6200 to 390,000 keys, at
-    /// most 2 % above it for more, at most a half and a cache line above it from 257 keys on, and at
-    /// most twice the size and a cache line for fewer. It is not less for more keys.
-    ///
-    /// # Errors
-    /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit
-    /// hashes, or a filter with [`fuse`](Self::fuse) would be too large.
-    pub fn planned_bits(&self, keys: u64) -> Result<u64> {
-        let rate = self.check(keys)?;
-        if self.fuse {
-            return fuse::planned_bits(keys, rate);
-        }
-        Ok(math::static_bits(keys, rate) as u64)
+    pub(crate) fn spec(&self) -> &FilterSpec {
+        &self.spec
     }
 
     /// Builds the filter of these keys, which may contain duplicates.
@@ -134,7 +118,7 @@ impl StaticBuilder {
             let mut few = Vec::with_capacity(CHUNK.min(keys.len()));
             for (keys, hashes) in keys.chunks(CHUNK).zip(hashes.chunks_mut(CHUNK)) {
                 few.clear();
-                self.hash.hash_all(keys.iter().map(Key::bytes), &mut few);
+                self.spec.hash.hash_all(keys.iter().map(Key::bytes), &mut few);
                 hashes.copy_from_slice(&few);
             }
         });
@@ -163,23 +147,8 @@ impl StaticBuilder {
         self.made_of(copy)
     }
 
-    /// Returns the rate, if it can be reached with this number of keys.
     fn check(&self, keys: u64) -> Result<f64> {
-        self.hash.check_words(1)?;
-        let rate = self.rate.ok_or_else(|| Error::unsized_filter("a false-positive rate"))?;
-        if !(MIN_FPR..1.0).contains(&rate) {
-            let found = format!("{rate:?}");
-            return Err(Error::invalid(
-                "false-positive rate",
-                "at least 2.5e-10 and less than 1",
-                found,
-            ));
-        }
-        let floor = if self.fuse { fuse::hash_floor(keys) } else { math::hash_floor(keys) };
-        if floor > rate / 2.0 {
-            return Err(Error::unattainable(keys, rate, floor));
-        }
-        Ok(rate)
+        checked_fpr(&self.spec, keys)
     }
 
     fn threads_for(&self, keys: usize) -> NonZeroUsize {
@@ -191,7 +160,7 @@ impl StaticBuilder {
         let wanted = Wanted { rate, seed: self.level, threads: self.threads_for(hashes.len()) };
         let mut spare = words(hashes.len())?;
         let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
-        let (table, keys) = if self.fuse {
+        let (table, keys) = if self.spec.filter_type == FilterType::StaticFuse {
             let (table, keys) = fuse::build(hashes, spare, &wanted)?;
             (Table::Fuse(table), keys)
         } else {
@@ -199,8 +168,45 @@ impl StaticBuilder {
             (Table::Ribbon(table), keys)
         };
         let info = FilterInfo { capacity: keys, target_fpr: rate, inserted: keys };
-        Ok(StaticFilter::from_parts(self.hash, info, table))
+        Ok(StaticFilter::from_parts(self.spec.hash, info, table))
     }
+}
+
+/// Returns the number of bits of a filter before it is built, and its plan. For a ribbon it is
+/// approximate, and small ribbons take more. For a fuse filter it is an upper bound with overwhelming
+/// probability: equal to the size from 6200 to 390,000 keys, at most 2 % above it for more, at most a
+/// half and a cache line above it from 257 keys on, and at most twice the size and a cache line for
+/// fewer. It is not less for more keys.
+pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(u64, FilterInfo)> {
+    let needed = "capacity and false-positive rate";
+    let keys = spec.capacity.ok_or_else(|| Error::unsized_filter(needed))?;
+    let rate = checked_fpr(spec, keys)?;
+    let bits = match spec.filter_type {
+        FilterType::StaticFuse => fuse::planned_bits(keys, rate)?,
+        _ => math::static_bits(keys, rate) as u64,
+    };
+    Ok((bits, FilterInfo::planned(keys, rate)))
+}
+
+/// Returns the rate, if it can be reached with this number of keys.
+fn checked_fpr(spec: &FilterSpec, keys: u64) -> Result<f64> {
+    let rate = spec.fpr.ok_or_else(|| Error::unsized_filter("a false-positive rate"))?;
+    check_fpr(rate)?;
+    let is_fuse = spec.filter_type == FilterType::StaticFuse;
+    let floor = if is_fuse { fuse::hash_floor(keys) } else { math::hash_floor(keys) };
+    if floor > rate / 2.0 {
+        return Err(Error::unattainable(keys, rate, floor));
+    }
+    Ok(rate)
+}
+
+/// Returns an error if no static filter has the rate.
+pub(crate) fn check_fpr(rate: f64) -> Result<()> {
+    if (FilterSpec::MIN_STATIC_FPR..1.0).contains(&rate) {
+        return Ok(());
+    }
+    let expected = "at least 2.5e-10 and less than 1";
+    Err(Error::invalid("false-positive rate", expected, format!("{rate:?}")))
 }
 
 /// Allocates space for `len` words.

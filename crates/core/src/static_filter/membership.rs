@@ -5,7 +5,7 @@ use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, hash_word};
+use crate::membership::Membership;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -38,8 +38,8 @@ impl<S: Store> Membership for StaticFilter<S> {
         self.contains_words(hashes, found.reset(hashes.len()));
     }
 
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
-        with_table!(self, table => table.explain(hash_word(hash, 0)))
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
+        with_table!(self, table => table.explain(hash))
     }
 
     fn size_bytes(&self) -> u64 {

@@ -27,8 +27,8 @@ use crate::math;
 use crate::results::BatchResults;
 use crate::store::{Owned, Store};
 
-pub(crate) use builder::MIN_FPR;
 pub use builder::StaticBuilder;
+pub(crate) use builder::{check_fpr, dimensions};
 use fuse::FuseTable;
 use ribbon::RibbonTable;
 

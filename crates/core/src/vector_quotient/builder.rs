@@ -3,7 +3,9 @@
 use super::layout::VectorQuotientLayout;
 use super::{FilterInfo, VectorQuotientFilter};
 use crate::error::{Error, Result};
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::spec::FilterSpec;
 
 /// What determines the size.
 const NEEDED: &str = "capacity and false-positive rate, or blocks and bits of a tag";
@@ -21,13 +23,15 @@ const NEEDED: &str = "capacity and false-positive rate, or blocks and bits of a 
 /// assert!(planned.size_bytes() < 1_400_000 && fixed.layout().slots() == 48_000);
 /// # Ok::<_, petal::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct VectorQuotientBuilder {
-    keys: Option<u64>,
-    rate: Option<f64>,
-    blocks: Option<u64>,
-    tag_bits: Option<u32>,
-    hash: HashSpec,
+    spec: FilterSpec,
+}
+
+impl Default for VectorQuotientBuilder {
+    fn default() -> Self {
+        Self { spec: FilterSpec::new(FilterType::VectorQuotient) }
+    }
 }
 
 impl VectorQuotientBuilder {
@@ -35,28 +39,28 @@ impl VectorQuotientBuilder {
     /// a slot.
     #[must_use]
     pub fn capacity(mut self, capacity: u64) -> Self {
-        self.keys = Some(capacity);
+        self.spec.capacity = Some(capacity);
         self
     }
 
     /// Sets the target false-positive rate at the capacity.
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Self {
-        self.rate = Some(fpr);
+        self.spec.fpr = Some(fpr);
         self
     }
 
     /// Sets the number of blocks.
     #[must_use]
     pub fn blocks(mut self, blocks: u64) -> Self {
-        self.blocks = Some(blocks);
+        self.spec.slots = Some(blocks);
         self
     }
 
     /// Sets the number of bits of a tag: 6, 7, 8, 10, 13 or 18.
     #[must_use]
     pub fn tag_bits(mut self, bits: u32) -> Self {
-        self.tag_bits = Some(bits);
+        self.spec.slot_bits = Some(bits);
         self
     }
 
@@ -69,7 +73,7 @@ impl VectorQuotientBuilder {
     /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.hash = hash;
+        self.spec.hash = hash;
         self
     }
 
@@ -78,28 +82,31 @@ impl VectorQuotientBuilder {
     /// # Errors
     /// If the size is missing or invalid, or memory allocation fails.
     pub fn build(self) -> Result<VectorQuotientFilter> {
-        self.hash.check_words(1)?;
-        let (layout, info) = self.plan()?;
-        VectorQuotientFilter::empty(layout, self.hash, info)
+        let (layout, info) = dimensions(&self.spec)?;
+        VectorQuotientFilter::empty(layout, self.spec.hash, info)
     }
 
-    /// Returns the parameters of the filter, without building it.
-    pub(crate) fn plan(&self) -> Result<(VectorQuotientLayout, FilterInfo)> {
-        let exact = self.blocks.is_some() || self.tag_bits.is_some();
-        if self.rate.is_some() && exact {
-            let expected = "either a rate or blocks and bits of a tag, which decide the rate";
-            return Err(Error::invalid("size", expected, "both"));
-        }
-        Ok(match *self {
-            Self { keys: Some(keys), rate: Some(rate), .. } => {
-                let layout = VectorQuotientLayout::for_fpr(keys, rate)?;
-                (layout, FilterInfo::planned(keys, rate))
-            }
-            Self { blocks: Some(blocks), tag_bits: Some(bits), keys, .. } => {
-                let layout = VectorQuotientLayout::new(blocks, bits)?;
-                (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
-            }
-            _ => return Err(Error::unsized_filter(NEEDED)),
-        })
+    pub(crate) fn spec(&self) -> &FilterSpec {
+        &self.spec
     }
+}
+
+/// Returns the layout that a specification determines, and the plan of the filter.
+pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(VectorQuotientLayout, FilterInfo)> {
+    let exact = spec.slots.is_some() || spec.slot_bits.is_some();
+    if spec.fpr.is_some() && exact {
+        let expected = "either a rate or blocks and bits of a tag, which decide the rate";
+        return Err(Error::invalid("size", expected, "both"));
+    }
+    Ok(match *spec {
+        FilterSpec { capacity: Some(keys), fpr: Some(rate), .. } => {
+            let layout = VectorQuotientLayout::for_fpr(keys, rate)?;
+            (layout, FilterInfo::planned(keys, rate))
+        }
+        FilterSpec { slots: Some(blocks), slot_bits: Some(bits), capacity: keys, .. } => {
+            let layout = VectorQuotientLayout::new(blocks, bits)?;
+            (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
+        }
+        _ => return Err(Error::unsized_filter(NEEDED)),
+    })
 }

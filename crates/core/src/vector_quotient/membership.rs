@@ -6,7 +6,7 @@ use crate::explanation::{ExplainedPart, Explanation};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut, hash_word};
+use crate::membership::{Membership, MembershipMut};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -39,8 +39,7 @@ impl<S: Store> Membership for VectorQuotientFilter<S> {
         self.table.contains_batch(self.store.lines(), hashes, found.reset(hashes.len()));
     }
 
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
-        let hash = hash_word(hash, 0);
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
         let place = self.table.place(hash);
         let copies = self.count_mixed_hash(hash);
         Explanation::of_one(ExplainedPart {

@@ -11,8 +11,6 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-#[cfg(all(feature = "std", not(all(loom, test))))]
-pub(crate) mod atomic;
 mod builder;
 mod change;
 mod file;
@@ -21,6 +19,7 @@ mod membership;
 mod union;
 
 pub use builder::VectorQuotientBuilder;
+pub(crate) use builder::dimensions;
 pub use layout::VectorQuotientLayout;
 
 use crate::batch::for_each_chunk;
@@ -96,7 +95,11 @@ impl VectorQuotientFilter {
         VectorQuotientBuilder::default()
     }
 
-    fn empty(layout: VectorQuotientLayout, hash: HashSpec, info: FilterInfo) -> Result<Self> {
+    pub(crate) fn empty(
+        layout: VectorQuotientLayout,
+        hash: HashSpec,
+        info: FilterInfo,
+    ) -> Result<Self> {
         let store = Owned::zeroed(layout.blocks())?;
         Ok(Self::from_parts(layout, hash, info, store))
     }

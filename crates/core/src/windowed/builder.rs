@@ -3,11 +3,9 @@
 use super::WindowedBloomFilter;
 use super::plan::WindowPlan;
 use crate::error::{Error, Result};
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-
-/// The default number of generations: within 3 % of the minimum space at a rate of 1 %, and few lines
-/// per query (docs/design/filters/windowed.md).
-const GENERATIONS: u32 = 4;
+use crate::spec::FilterSpec;
 
 /// What determines the size.
 const NEEDED: &str = "capacity and false-positive rate";
@@ -25,38 +23,33 @@ const NEEDED: &str = "capacity and false-positive rate";
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedBuilder {
-    keys: Option<u64>,
-    rate: Option<f64>,
-    ticks: Option<u64>,
-    generations: u32,
-    hash: HashSpec,
+    spec: FilterSpec,
 }
 
 impl WindowedBuilder {
     pub(super) fn new() -> Self {
-        let hash = HashSpec::default();
-        Self { keys: None, rate: None, ticks: None, generations: GENERATIONS, hash }
+        Self { spec: FilterSpec::new(FilterType::Windowed) }
     }
 
     /// Sets the number of keys in the window: its length in insertions, or with
     /// [`time`](Self::time) the number of keys planned for.
     #[must_use]
     pub fn capacity(mut self, capacity: u64) -> Self {
-        self.keys = Some(capacity);
+        self.spec.capacity = Some(capacity);
         self
     }
 
     /// Sets the target false-positive rate at the capacity.
     #[must_use]
     pub fn fpr(mut self, fpr: f64) -> Self {
-        self.rate = Some(fpr);
+        self.spec.fpr = Some(fpr);
         self
     }
 
     /// Makes the window the last `ticks` of the caller's clock instead of a number of insertions.
     #[must_use]
     pub fn time(mut self, ticks: u64) -> Self {
-        self.ticks = Some(ticks);
+        self.spec.window = Some(ticks);
         self
     }
 
@@ -66,7 +59,7 @@ impl WindowedBuilder {
     /// generation, because the ticks of a generation are rounded up.
     #[must_use]
     pub fn generations(mut self, generations: u32) -> Self {
-        self.generations = generations;
+        self.spec.generations = generations;
         self
     }
 
@@ -79,7 +72,7 @@ impl WindowedBuilder {
     /// Sets the hash.
     #[must_use]
     pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.hash = hash;
+        self.spec.hash = hash;
         self
     }
 
@@ -89,14 +82,18 @@ impl WindowedBuilder {
     /// If capacity or rate is missing, the rate is not between 0 and 1 or cannot be reached, the time
     /// is 0, the generations are not 2 to 12, or memory allocation fails.
     pub fn build(self) -> Result<WindowedBloomFilter> {
-        WindowedBloomFilter::empty(self.plan()?, self.hash)
+        WindowedBloomFilter::empty(dimensions(&self.spec)?, self.spec.hash)
     }
 
-    /// Returns the parameters of the filter, without building it.
-    pub(crate) fn plan(&self) -> Result<WindowPlan> {
-        let (Some(keys), Some(rate)) = (self.keys, self.rate) else {
-            return Err(Error::unsized_filter(NEEDED));
-        };
-        WindowPlan::new(keys, rate, self.ticks, self.generations)
+    pub(crate) fn spec(&self) -> &FilterSpec {
+        &self.spec
     }
+}
+
+/// Returns the plan that a specification determines.
+pub(crate) fn dimensions(spec: &FilterSpec) -> Result<WindowPlan> {
+    let (Some(keys), Some(rate)) = (spec.capacity, spec.fpr) else {
+        return Err(Error::unsized_filter(NEEDED));
+    };
+    WindowPlan::new(keys, rate, spec.window, spec.generations)
 }

@@ -7,7 +7,7 @@ use crate::filter::layout::sealed::LayoutImpl as _;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut, hash_word};
+use crate::membership::{Membership, MembershipMut};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -41,8 +41,8 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
         ring!(self, lines, |ring| self.params.kernel.contains_batch_in_ring(ring, hashes, found));
     }
 
-    fn explain_mixed_hash(&self, hash: &[u64]) -> Explanation {
-        self.explain_mixed_hash_at(0, hash_word(hash, 0))
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
+        self.explain_mixed_hash_at(0, hash)
     }
 
     fn size_bytes(&self) -> u64 {

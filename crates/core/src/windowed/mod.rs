@@ -25,9 +25,10 @@ mod counts;
 mod file;
 mod membership;
 mod params;
-mod plan;
+pub(crate) mod plan;
 
 pub use builder::WindowedBuilder;
+pub(crate) use builder::dimensions;
 
 use crate::batch::for_each_chunk;
 use crate::error::Result;
@@ -143,7 +144,7 @@ impl WindowedBloomFilter {
         WindowedBuilder::new()
     }
 
-    fn empty(plan: WindowPlan, hash: HashSpec) -> Result<Self> {
+    pub(crate) fn empty(plan: WindowPlan, hash: HashSpec) -> Result<Self> {
         let layout = plan.layout()?;
         let store = Owned::zeroed(layout.lines() * u64::from(plan.generations))?;
         Ok(Self::from_parts(plan, layout, hash, store))

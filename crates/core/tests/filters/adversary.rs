@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use petal::{BloomFilter, HashSpec, WideBloomFilter};
-use petal_testkit::collide::{Family, RAPID, WIDE};
+use petal::{BloomFilter, HashSpec};
+use petal_testkit::collide::{Family, RAPID};
 use petal_testkit::rng::Rng;
 
 /// Returns the number of distinct hashes of the first keys of a family.
 fn distinct(hash: HashSpec, family: Family, count: u64) -> usize {
-    family.keys(count).map(|key| hash.hash_wide(&key)).collect::<HashSet<_>>().len()
+    family.keys(count).map(|key| hash.hash(&key)).collect::<HashSet<_>>().len()
 }
 
 #[test]
@@ -25,9 +25,9 @@ fn every_family_collides_under_rapidhash_with_any_seed() {
 fn no_family_collides_under_a_keyed_hash() {
     let mut rng = Rng::new(2);
     let mut key = || std::array::from_fn(|_| rng.next_u64() as u8);
-    for family in RAPID.into_iter().chain([WIDE]) {
+    for family in RAPID {
         for _ in 0..5 {
-            let hashes = [HashSpec::rapid_keyed, HashSpec::keyed, HashSpec::wide_keyed];
+            let hashes = [HashSpec::rapid_keyed, HashSpec::keyed];
             for hash in hashes.map(|hash| hash(key())) {
                 assert_eq!(distinct(hash, family, 2000), 2000, "{} {hash:?}", family.name);
             }
@@ -49,11 +49,6 @@ fn keys_of_up_to_7_bytes_have_no_family() {
     assert_eq!(hashes.len(), keys.len());
 }
 
-#[test]
-fn xxh3_128_with_seed_0_collides_in_both_words() {
-    assert_eq!(distinct(HashSpec::wide(0), WIDE, 1000), 1);
-}
-
 /// With a public hash, all keys after the first are found in a filter; with a keyed hash nearly all
 /// are new.
 #[test]
@@ -70,10 +65,4 @@ fn keyed_filters_distinguish_the_keys_of_a_family() {
             assert!(new(hash, family) > 990, "{} {hash:?}", family.name);
         }
     }
-    let new = |hash: HashSpec| {
-        let builder = WideBloomFilter::builder().capacity(KEYS).fpr(1e-9).hash(hash);
-        let mut filter = builder.build().unwrap();
-        WIDE.keys(KEYS).filter(|key| filter.insert(&key[..])).count()
-    };
-    assert_eq!((new(HashSpec::wide(0)), new(HashSpec::wide_keyed([9; 16]))), (1, 1000));
 }

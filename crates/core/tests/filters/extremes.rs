@@ -6,7 +6,7 @@
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterType, Membership as _, Persist as _, QuotientFilter,
-    ScalableBloomFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter, verify_bytes,
+    ScalableBloomFilter, VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
 };
 
 use crate::naive::update_checksums;
@@ -37,7 +37,6 @@ fn family() -> Vec<AnyFilter> {
         WindowedBloomFilter::with_fpr(KEYS / 3, rate).unwrap().into(),
         WindowedBloomFilter::with_fpr(KEYS * 3, rate).unwrap().into(),
         timed.build().unwrap().into(),
-        WideBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
     ];
     family.into_iter().map(|filter| with_keys(filter, 0..KEYS)).collect()
 }
@@ -245,7 +244,6 @@ fn every_filter_that_is_built_can_be_read() {
                 CountingBloomFilter::builder().capacity(keys).memory(memory),
                 ClassicCountingBloomFilter::builder().capacity(keys).memory(memory),
                 ClassicCountingBloomFilter::builder().capacity(keys).bits(size).probes(2),
-                WideBloomFilter::builder().capacity(keys).memory(memory),
                 QuotientFilter::builder().capacity(keys).slots(size).remainder_bits(1),
                 QuotientFilter::builder().max_capacity(keys).slots(size).remainder_bits(3),
                 VectorQuotientFilter::builder().capacity(keys).blocks(size).tag_bits(6)

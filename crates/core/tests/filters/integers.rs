@@ -3,7 +3,7 @@
 use petal::{
     AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterCascade, QuotientFilter, ScalableBloomFilter, StaticFilter,
-    TypedBloomFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
+    TypedBloomFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 use petal_testkit::bounds::binomial_range;
 
@@ -53,7 +53,7 @@ fn integers_as_keys_keep_the_rate() {
             })*};
         }
         filled!(BloomFilter ClassicBloomFilter CountingBloomFilter ClassicCountingBloomFilter);
-        filled!(QuotientFilter ScalableBloomFilter WindowedBloomFilter WideBloomFilter);
+        filled!(QuotientFilter ScalableBloomFilter WindowedBloomFilter);
         filled!(VectorQuotientFilter);
         let shared = AtomicBloomFilter::with_fpr(KEYS, RATE).unwrap();
         shared.insert_batch(&keys, &mut new);

@@ -22,7 +22,6 @@ mod static_fuse;
 mod std_traits;
 mod transfer;
 mod vector_quotient;
-mod wide;
 mod windowed;
 
 #[path = "../models/layers_kit.rs"]
@@ -36,7 +35,6 @@ mod models {
     pub(crate) mod scalable;
     pub(crate) mod static_filter;
     pub(crate) mod vector_quotient;
-    pub(crate) mod wide;
     pub(crate) mod windowed;
 }
 

@@ -1,12 +1,13 @@
 //! Sizing equals the filters that are built, and builders use every parameter or return an error.
 
 use petal::{
-    BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Membership, QuotientFilter, ScalableBloomFilter, Sizing, StaticFilter, VectorQuotientFilter,
-    WideBloomFilter, WindowedBloomFilter, math,
+    AnyFilter, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
+    CountingBloomFilter, FilterSpec, FilterType, Membership, Plan, QuotientFilter,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter, math,
 };
+use petal_testkit::size_requests::size_requests;
 
-fn same(sizing: Sizing, filter: &dyn Membership) {
+fn same(sizing: Plan, filter: &dyn Membership) {
     assert_eq!(sizing.filter_type(), filter.filter_type());
     assert_eq!(sizing.size_bytes(), filter.size_bytes(), "{sizing:?}");
     assert_eq!(sizing.describe(), filter.describe());
@@ -21,7 +22,7 @@ fn same(sizing: Sizing, filter: &dyn Membership) {
 fn sizing_equals_the_built_filter() {
     macro_rules! same {
         ($($builder:expr),*) => {
-            $(same($builder.sizing().unwrap(), &$builder.build().unwrap());)*
+            $(same($builder.plan().unwrap(), &$builder.build().unwrap());)*
         };
     }
     for keys in [1, 60, 1000, 20_000] {
@@ -35,8 +36,6 @@ fn sizing_equals_the_built_filter() {
                 ClassicBloomFilter::builder().bits(12_345).probes(3).capacity(keys),
                 CountingBloomFilter::builder().capacity(keys).fpr(rate).width(3),
                 ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate),
-                WideBloomFilter::builder().capacity(keys).fpr(rate),
-                WideBloomFilter::builder().capacity(keys).memory(ByteSize::bytes(100_000)),
                 QuotientFilter::builder().capacity(keys).fpr(rate),
                 QuotientFilter::builder().capacity(keys).fpr(rate).max_capacity(100_000),
                 VectorQuotientFilter::builder().capacity(keys).fpr(rate),
@@ -48,17 +47,63 @@ fn sizing_equals_the_built_filter() {
     }
 }
 
+/// The specification of a plan makes the same filter without a search.
+#[test]
+fn plans_equal_those_of_their_specification_and_the_built_filters() {
+    let (mut planned, mut built) = (0, 0);
+    for request in size_requests(300) {
+        let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
+        let spec = FilterSpec {
+            capacity: request.capacity,
+            fpr: request.fpr,
+            memory: request.memory.map(ByteSize::bytes),
+            probes: request.probes,
+            ..FilterSpec::new(filter_type.unwrap())
+        };
+        let Ok(plan) = spec.plan() else { continue };
+        planned += 1;
+        assert_eq!(plan.spec().plan().unwrap(), plan, "{request:?}");
+        assert!(request.memory.is_none_or(|most| plan.size_bytes() <= most), "{request:?}");
+        assert!(plan.expected_fpr(plan.capacity()) <= plan.target_fpr() * 1.000_001, "{request:?}");
+        if plan.size_bytes() < 1 << 22 && !plan.filter_type().is_fixed() {
+            same(plan, AnyFilter::build(&spec).unwrap().as_dyn());
+            built += 1;
+        }
+    }
+    assert!(planned > 200 && built > 80, "{planned} {built}");
+}
+
+#[test]
+fn fields_of_other_types_are_errors() {
+    let spec = |filter_type| FilterSpec {
+        capacity: Some(1000),
+        fpr: Some(0.01),
+        ..FilterSpec::new(filter_type)
+    };
+    for wrong in [
+        FilterSpec { probes: Some(3), ..spec(FilterType::Quotient) },
+        FilterSpec { bits: Some(3), ..spec(FilterType::Scalable) },
+        FilterSpec { slots: Some(3), ..spec(FilterType::Bloom) },
+        FilterSpec { window: Some(3), ..spec(FilterType::Classic) },
+        FilterSpec { max_capacity: Some(3), ..spec(FilterType::VectorQuotient) },
+        FilterSpec { least_space: true, ..spec(FilterType::Static) },
+        spec(FilterType::Cascade),
+    ] {
+        assert!(wrong.plan().unwrap_err().is_unsupported(), "{wrong:?}");
+    }
+    assert!(AnyFilter::build(&spec(FilterType::Static)).unwrap_err().is_unsupported());
+}
+
 /// More memory than any machine has: sizing allocates nothing.
 #[test]
 fn sizing_allocates_nothing() {
     let (keys, rate) = (1_000_000_000_000_000, 0.01);
     let sizings = [
-        BloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        WideBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        QuotientFilter::builder().capacity(keys / 2).fpr(rate).sizing(),
-        ScalableBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
-        WindowedBloomFilter::builder().capacity(keys).fpr(rate).sizing(),
+        BloomFilter::builder().capacity(keys).fpr(rate).plan(),
+        ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate).plan(),
+        QuotientFilter::builder().capacity(keys / 2).fpr(rate).plan(),
+        ScalableBloomFilter::builder().capacity(keys).fpr(rate).plan(),
+        WindowedBloomFilter::builder().capacity(keys).fpr(rate).plan(),
     ];
     for sizing in sizings {
         let sizing = sizing.unwrap();
@@ -169,9 +214,9 @@ fn bits_without_probes_get_the_best_number_of_them() {
                     }
                 }
                 for fpr in [0.3, 0.01, 1e-4] {
-                    let most = builder.fpr(fpr).sizing().unwrap();
+                    let most = builder.fpr(fpr).plan().unwrap();
                     for probes in 1..=$most {
-                        let other = builder.fpr(fpr).probes(probes).sizing();
+                        let other = builder.fpr(fpr).probes(probes).plan();
                         let other = other.ok().filter(|o| o.size_bytes() <= most.size_bytes());
                         let keys = other.map_or(0, |other| other.capacity());
                         assert!(most.capacity() >= keys, "{bits} {fpr} {probes}");
@@ -202,10 +247,6 @@ fn memory_error_contains_the_given_size() {
             "fits 0 bytes; give at least 64 ",
         ),
         (
-            WideBloomFilter::with_memory(1, ByteSize::bytes(127)).unwrap_err(),
-            "fits 127 bytes; give at least 128 ",
-        ),
-        (
             CountingBloomFilter::builder()
                 .capacity(1)
                 .memory(ByteSize::bytes(255))
@@ -229,7 +270,6 @@ fn math_functions_accept_nan() {
     assert!(math::generation_fpr(nan, 3).is_nan() && math::probability_of_any([nan]).is_nan());
     assert!(math::expected_insertions(10, |_| f64::NAN).is_infinite());
     assert!(math::saturated_share(nan, 8) == 0.0 && math::layer_share(u32::MAX) < 1e-300);
-    assert!(math::wide_part_fpr(nan).is_nan());
     for error in
         [math::classic_standard_error(nan, 100, 3), math::blocked_standard_error(nan, 9, 8, 8)]
     {
@@ -246,7 +286,6 @@ fn math_functions_accept_nan() {
 fn missing_size_names_the_parameters_of_the_type() {
     let errors = [
         (BloomFilter::builder().build().unwrap_err(), "or bits and probes"),
-        (WideBloomFilter::builder().build().unwrap_err(), "or capacity and memory"),
         (QuotientFilter::builder().build().unwrap_err(), "or slots and bits of a remainder"),
         (VectorQuotientFilter::builder().build().unwrap_err(), "or blocks and bits of a tag"),
         (WindowedBloomFilter::builder().build().unwrap_err(), "capacity and false-positive rate"),

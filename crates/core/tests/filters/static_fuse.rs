@@ -84,7 +84,7 @@ fn any_distinct_hashes_are_built() {
 fn planned_size_is_enough_for_the_filter() {
     for keys in (0..400).chain([999, 1000, 5793, 6200, 50_000, 393_216, 393_217, 1_000_000]) {
         for rate in [0.7, 1.0 / 256.0, 0.01, 1e-7] {
-            let planned = fuse(rate).planned_bits(keys).unwrap();
+            let planned = fuse(rate).plan(keys).unwrap().bits();
             let set = hashes(keys, keys as usize);
             let bits = fuse(rate).from_mixed_hashes(set).unwrap().size_bytes() * 8;
             assert!(bits <= planned, "{keys} {rate}: {bits} > {planned}");
@@ -97,10 +97,10 @@ fn planned_size_is_enough_for_the_filter() {
             assert!(planned <= largest, "{keys} {rate}: {planned} > {largest}");
         }
     }
-    let sizes: Vec<u64> = (0..20_000).map(|keys| fuse(0.01).planned_bits(keys).unwrap()).collect();
+    let sizes: Vec<u64> = (0..20_000).map(|keys| fuse(0.01).plan(keys).unwrap().bits()).collect();
     assert!(sizes.is_sorted());
-    assert!(fuse(1e-9).planned_bits(10_000_000_000).is_err());
-    assert!(StaticFilter::builder().fuse(true).planned_bits(1).is_err());
+    assert!(fuse(1e-9).plan(10_000_000_000).is_err());
+    assert!(StaticFilter::builder().fuse(true).plan(1).is_err());
 }
 
 /// Hashes of which a part of the range is missing, as after a query of another filter.
@@ -415,7 +415,7 @@ fn space_is_within_15_percent_of_the_minimum() {
     let few = [(1000, 1.9), (10_000, 1.4)];
     for (keys, most) in few.into_iter().chain(many.map(|keys| (keys, 1.15))) {
         for rate in rates {
-            let bits = fuse(rate).planned_bits(keys).unwrap() as f64 / keys as f64;
+            let bits = fuse(rate).plan(keys).unwrap().bits() as f64 / keys as f64;
             assert!(bits <= most * -rate.log2(), "{keys} {rate}: {}", bits / -rate.log2());
         }
     }
@@ -443,7 +443,7 @@ fn try_all(bytes: &[u8]) -> (bool, bool) {
         filter.contains_mixed_hashes(&queries, &mut found);
         for (at, &hash) in queries.iter().enumerate() {
             assert_eq!(filter.contains_mixed_hash(hash), found.get(at));
-            assert_eq!(filter.explain_mixed_hash(&[hash]).contains, found.get(at));
+            assert_eq!(filter.explain_mixed_hash(hash).contains, found.get(at));
         }
         let dynamic: &dyn Membership = filter;
         assert!((0.0..=1.0).contains(&dynamic.estimated_fpr()));

@@ -3,7 +3,7 @@
 use petal::{
     AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, Persist,
     QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter,
-    WideBloomFilter, WindowedBloomFilter,
+    WindowedBloomFilter,
 };
 
 #[test]
@@ -18,12 +18,11 @@ fn clones_are_equal_and_independent() {
     let mut scalable = ScalableBloomFilter::with_fpr(10, 0.01).unwrap();
     (0..1000u32).for_each(|key| _ = scalable.insert(&key).unwrap());
     assert!(scalable.clone() == scalable);
-    let filters: [AnyFilter; 7] = [
+    let filters: [AnyFilter; 6] = [
         CountingBloomFilter::with_fpr(10, 0.01).unwrap().into(),
         QuotientFilter::with_fpr(10, 0.01).unwrap().into(),
         VectorQuotientFilter::with_fpr(10, 0.01).unwrap().into(),
         WindowedBloomFilter::with_fpr(10, 0.01).unwrap().into(),
-        WideBloomFilter::with_fpr(10, 0.01).unwrap().into(),
         StaticFilter::build(&["one"], 0.01).unwrap().into(),
         FilterCascade::build(&["one"], &["two"], 0.01).unwrap().into(),
     ];

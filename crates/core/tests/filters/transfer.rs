@@ -6,7 +6,7 @@ use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterType, Persist as _, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WideBloomFilter, WindowedBloomFilter,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 
@@ -27,7 +27,6 @@ fn family(keys: u64) -> Vec<AnyFilter> {
         WindowedBloomFilter::with_fpr(keys, rate).unwrap().into(),
         StaticFilter::build(&members, rate).unwrap().into(),
         FilterCascade::build(&members, &others, rate).unwrap().into(),
-        WideBloomFilter::with_fpr(keys, rate).unwrap().into(),
         VectorQuotientFilter::with_fpr(keys, rate).unwrap().into(),
         StaticFilter::builder().fpr(rate).fuse(true).build(&members).unwrap().into(),
         // Empty filters.

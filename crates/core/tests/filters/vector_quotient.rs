@@ -55,7 +55,7 @@ fn copies_of_one_key_fill_two_blocks() {
         let slots = filter.layout().slots() / 100;
         let key = (0u64..).find(|key| {
             let hash = filter.hash_spec().hash(&key.to_le_bytes());
-            let numbers = filter.explain_mixed_hash(&[hash]).parts.remove(0).numbers;
+            let numbers = filter.explain_mixed_hash(hash).parts.remove(0).numbers;
             numbers[0].1 != numbers[1].1
         });
         let key = key.unwrap();
@@ -343,7 +343,7 @@ fn documented_example_is_correct() {
     }
     for key in ["one", "two", "three"] {
         let hash = filter.hash_spec().hash(key.as_bytes());
-        let numbers = filter.explain_mixed_hash(&[hash]).parts.remove(0).numbers;
+        let numbers = filter.explain_mixed_hash(hash).parts.remove(0).numbers;
         let row = format!("| `{key}` | {} | {} |", numbers[2].1, numbers[3].1);
         assert!(section.contains(&row), "{row}");
     }
@@ -361,7 +361,7 @@ fn second_blocks_are_those_of_the_document() {
             let hash = rng.next_u64();
             let part =
                 |word: u64, range: u64| ((u128::from(word) * u128::from(range)) >> 64) as u64;
-            let numbers = filter.explain_mixed_hash(&[hash]).parts.remove(0).numbers;
+            let numbers = filter.explain_mixed_hash(hash).parts.remove(0).numbers;
             let [first, second, bucket, tag] = [0, 1, 2, 3].map(|at| numbers[at].1);
             assert_eq!(first, part(hash, blocks));
             assert_eq!(bucket, part(hash.wrapping_mul(blocks), buckets));

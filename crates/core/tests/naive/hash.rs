@@ -1,6 +1,5 @@
 //! The hashes of docs/reference/format.md from their publications: rapidhash v3 (Nicolas De Carli) and
-//! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3, with 64 and with 128 bits of
-//! result. XXH3-128 is that of the crate for it, word by word instead of at once.
+//! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3.
 
 use super::{HeaderFields, times};
 
@@ -16,21 +15,6 @@ pub(crate) fn hash(fields: &HeaderFields, key: &[u8]) -> u64 {
         }
         2 => siphash_1_3(key, low, high),
         id => panic!("no hash {id}"),
-    }
-}
-
-/// Returns both words of a 128-bit hash, the low word first.
-pub(crate) fn hash_wide(fields: &HeaderFields, key: &[u8]) -> [u64; 2] {
-    let [low, high] = [word(&fields.seed, 0), word(&fields.seed, 8)];
-    match fields.hash {
-        3 => {
-            let mut state = xxhash_rust::xxh3::Xxh3::with_seed(low);
-            key.chunks(8).for_each(|piece| state.update(piece));
-            let hash = state.digest128();
-            [hash as u64, (hash >> 64) as u64]
-        }
-        4 => siphash_1_3_wide(key, low, high),
-        id => panic!("no hash {id} of two words"),
     }
 }
 
@@ -115,15 +99,6 @@ fn siphash_1_3(key: &[u8], low: u64, high: u64) -> u64 {
     let mut v = sip_absorb(key, low, high, 0);
     v[2] ^= 0xff;
     sip_close(&mut v)
-}
-
-/// The variant with two words of result: other constants before and after, and three rounds more.
-fn siphash_1_3_wide(key: &[u8], low: u64, high: u64) -> [u64; 2] {
-    let mut v = sip_absorb(key, low, high, 0xee);
-    v[2] ^= 0xee;
-    let first = sip_close(&mut v);
-    v[1] ^= 0xdd;
-    [first, sip_close(&mut v)]
 }
 
 fn sip_absorb(key: &[u8], low: u64, high: u64, variant: u64) -> [u64; 4] {

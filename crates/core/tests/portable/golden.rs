@@ -264,31 +264,6 @@ fn documented_hashes_are_correct() {
         assert!(document.contains(&row), "docs/reference/format.md should have the row\n{row}");
         assert_eq!(spec.hash(key), hash);
     }
-    let seeded =
-        |seed| HeaderFields { hash: 3, seed: HashSpec::wide(seed).seed(), ..HeaderFields::none() };
-    let keyed = || HeaderFields { hash: 4, seed: SIP_KEY, ..HeaderFields::none() };
-    for (fields, seed, shown, key) in [
-        (seeded(0), "0", "none", &b""[..]),
-        (seeded(0), "0", "`one`", b"one"),
-        (seeded(1), "1", "`one`", b"one"),
-        (seeded(1), "1", "`a` to `z`", &letters[..26]),
-        (seeded(1), "1", alphabets, &letters),
-        (keyed(), "`00 01 … 0f`", "none", b""),
-        (keyed(), "`00 01 … 0f`", "`00`", &[0]),
-        (keyed(), "`00 01 … 0f`", "`00 01`", &[0, 1]),
-        (keyed(), "`00 01 … 0f`", alphabets, &letters),
-    ] {
-        let name = if fields.hash == 3 { "XXH3-128" } else { "SipHash-1-3-128" };
-        let [low, high] = naive::hash::hash_wide(&fields, key);
-        let row = format!("| {name} | {seed} | {shown} | `{low:016x}` | `{high:016x}` |");
-        assert!(document.contains(&row), "docs/reference/format.md should have the row\n{row}");
-        let spec = if fields.hash == 3 {
-            HashSpec::wide(u64::from(seed == "1"))
-        } else {
-            HashSpec::wide_keyed(SIP_KEY)
-        };
-        assert_eq!(spec.hash_wide(key), [low, high]);
-    }
 }
 
 /// Returns the output of `hexdump -C`.
@@ -334,13 +309,6 @@ fn hashes_equal_their_publications() {
                 HeaderFields { hash: spec.id(), seed: spec.seed(), ..HeaderFields::none() };
             assert_eq!(spec.hash(&key), naive::hash::hash(&fields, &key), "{spec:?} {length}");
             assert_eq!(key.hash_with(&spec), spec.hash(&key));
-        }
-        for spec in [HashSpec::wide(0), HashSpec::wide(seed), HashSpec::wide_keyed(SIP_KEY)] {
-            let fields =
-                HeaderFields { hash: spec.id(), seed: spec.seed(), ..HeaderFields::none() };
-            let words = naive::hash::hash_wide(&fields, &key);
-            assert_eq!(spec.hash_wide(&key), words, "{spec:?} {length}");
-            assert_eq!(spec.hash(&key), words[0]);
         }
     }
 }

@@ -4,7 +4,7 @@
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, HashSpec,
     QuotientFilter, Result, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
-    WideBloomFilter, WindowedBloomFilter,
+    WindowedBloomFilter,
 };
 
 /// Keys of the smaller and of the larger filters: about 100 KiB and 1 MiB at 1 %.
@@ -20,7 +20,6 @@ fn filters(keys: u64) -> Result<Vec<AnyFilter>> {
         AnyFilter::VectorQuotient(VectorQuotientFilter::with_fpr(keys, 0.01)?),
         AnyFilter::Scalable(ScalableBloomFilter::with_fpr(keys, 0.01)?),
         AnyFilter::Windowed(WindowedBloomFilter::with_fpr(keys, 0.01)?),
-        AnyFilter::Wide(WideBloomFilter::with_fpr(keys, 0.01)?),
     ])
 }
 

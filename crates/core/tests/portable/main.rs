@@ -5,7 +5,6 @@
 
 mod algebra;
 mod atomic;
-mod atomic_vector_quotient;
 mod golden;
 mod hostile;
 mod large;

@@ -166,13 +166,11 @@ impl Error {
                 conflicts.iter().copied().map(Omit).collect()
             }
             ErrorKind::FprTooLow { .. } => {
-                vec![Raise(Setting::Fpr), UseType(&[FilterType::Bloom, FilterType::Wide])]
+                vec![Raise(Setting::Fpr), UseType(&[FilterType::Bloom])]
             }
             ErrorKind::MissingFpr { .. } => vec![Specify(Setting::Fpr)],
             ErrorKind::MaxCapacityTooLow { .. } => vec![Raise(Setting::MaxCapacity)],
-            ErrorKind::UnattainableFpr { .. } => {
-                vec![Raise(Setting::Fpr), UseType(&[FilterType::Wide])]
-            }
+            ErrorKind::UnattainableFpr { .. } => vec![Raise(Setting::Fpr)],
             ErrorKind::Contradiction { .. } => {
                 vec![other("remove them from one side"), Advice::FindCommonLines]
             }

@@ -63,7 +63,7 @@ impl FilterSpec {
         settings: &Settings<'_>,
         inputs: &[Source],
     ) -> Result<BuiltFilter> {
-        let (hash, rate) = (self.hash(kind)?, self.target_fpr());
+        let (hash, rate) = (self.hash()?, self.target_fpr());
         let threads = NonZeroUsize::new(settings.jobs).unwrap_or(NonZeroUsize::MIN);
         let members = hashes(settings, &hash, inputs, 0)?;
         let lines = members.len() as u64;
@@ -135,7 +135,7 @@ mod tests {
     fn filter_is_no_larger_than_the_lowest_rate_needs() {
         let scratch = Scratch::new();
         let input = lines(&scratch, "a", 3000);
-        for kind in [Bloom, Classic, Counting, CountingClassic, Wide] {
+        for kind in [Bloom, Classic, Counting, CountingClassic] {
             let spec = FilterSpec {
                 filter_type: Some(kind),
                 memory_limit: Some(1 << 30),
@@ -150,11 +150,11 @@ mod tests {
 
     /// Compares size and rate for every type and every way to size it.
     #[test]
-    fn sizing_equals_the_built_filter() {
+    fn plan_equals_the_built_filter() {
         let scratch = Scratch::new();
         let input = lines(&scratch, "a", 100);
         let settings = Settings::new(MIN_MEMORY);
-        for kind in [Bloom, Classic, Counting, CountingClassic, Wide, Quotient, Scalable] {
+        for kind in [Bloom, Classic, Counting, CountingClassic, Quotient, Scalable] {
             let by_rate = FilterSpec { fpr: Some(1e-3), ..FilterSpec::default() };
             let limited = FilterSpec { memory_limit: Some(1 << 20), ..by_rate.clone() };
             let by_memory = FilterSpec { memory_limit: Some(40_000), ..FilterSpec::default() };
@@ -163,10 +163,10 @@ mod tests {
                 if spec.filter_type().is_err() {
                     continue;
                 }
-                let sizing = spec.sizing(5000).unwrap();
+                let plan = spec.plan(5000).unwrap();
                 let made = spec.build(&settings, std::slice::from_ref(&input)).unwrap().filter;
-                assert_eq!(sizing.size_bytes(), made.as_dyn().size_bytes(), "{spec:?}");
-                assert_eq!(sizing.target_fpr(), made.as_dyn().target_fpr(), "{spec:?}");
+                assert_eq!(plan.size_bytes(), made.as_dyn().size_bytes(), "{spec:?}");
+                assert_eq!(plan.target_fpr(), made.as_dyn().target_fpr(), "{spec:?}");
             }
             // The capacity fits in memory; one more key does not.
             let spec = FilterSpec {
@@ -175,17 +175,20 @@ mod tests {
                 memory_limit: Some(1 << 26),
                 ..FilterSpec::default()
             };
-            if let Ok(Some(most)) = spec.capacity_for_memory() {
+            if let Bloom | Classic | Counting | CountingClassic = kind {
+                let mut by_memory = petal::FilterSpec::new(kind);
+                (by_memory.fpr, by_memory.memory) = (spec.fpr, Some(petal::ByteSize::mib(64)));
+                let most = by_memory.plan().unwrap().capacity();
                 let spec = |keys| FilterSpec { capacity: Some(keys), ..spec.clone() };
-                assert!(spec(most).sizing(most).unwrap().size_bytes() <= 1 << 26);
+                assert!(spec(most).plan(most).unwrap().size_bytes() <= 1 << 26);
                 let made = spec(most).build(&settings, std::slice::from_ref(&input)).unwrap();
                 assert!(made.filter.as_dyn().size_bytes() <= 1 << 26);
-                assert!(spec(most + 1).sizing(most + 1).unwrap_err().is_memory());
+                assert!(spec(most + 1).plan(most + 1).unwrap_err().is_memory());
             }
         }
         let huge =
             FilterSpec { filter_type: Some(Quotient), fpr: Some(0.01), ..FilterSpec::default() };
-        assert!(huge.sizing(100_000_000_000).unwrap().size_bytes() > 100 << 30);
+        assert!(huge.plan(100_000_000_000).unwrap().size_bytes() > 100 << 30);
     }
 
     #[test]
@@ -208,7 +211,7 @@ mod tests {
         type Case = (FilterSpec, (Option<Setting>, Vec<Advice>));
         let cases: Vec<Case> = vec![
             (
-                FilterSpec { width: Some(4), ..kind(Wide) },
+                FilterSpec { width: Some(4), ..kind(Quotient) },
                 for_other_types(CounterWidth, &[Counting, CountingClassic]),
             ),
             (
@@ -220,7 +223,7 @@ mod tests {
                 for_other_types(MaxCapacity, &[Quotient]),
             ),
             (
-                FilterSpec { bits: Some(9), ..kind(Wide) },
+                FilterSpec { bits: Some(9), ..kind(Quotient) },
                 for_other_types(Bits, &[Bloom, Classic, Counting, CountingClassic]),
             ),
             (
@@ -228,7 +231,7 @@ mod tests {
                 for_other_types(Probes, &[Bloom, Classic, Counting, CountingClassic]),
             ),
             (
-                FilterSpec { least_space: true, ..kind(Wide) },
+                FilterSpec { least_space: true, ..kind(Quotient) },
                 for_other_types(LeastSpace, &[Bloom, Classic, Counting, CountingClassic]),
             ),
             (
@@ -285,7 +288,7 @@ mod tests {
             ),
             (
                 FilterSpec { fpr: Some(1e-10), ..kind(Static) },
-                (Some(Fpr), vec![Raise(Fpr), UseType(&[Bloom, Wide])]),
+                (Some(Fpr), vec![Raise(Fpr), UseType(&[Bloom])]),
             ),
             (
                 FilterSpec { memory_limit: Some(9), ..kind(Scalable) },
@@ -295,10 +298,7 @@ mod tests {
                 FilterSpec { max_capacity: Some(9), ..kind(Quotient) },
                 (Some(MaxCapacity), vec![Raise(MaxCapacity)]),
             ),
-            (
-                FilterSpec { fpr: Some(1e-19), ..kind(Scalable) },
-                (Some(Fpr), vec![Raise(Fpr), UseType(&[Wide])]),
-            ),
+            (FilterSpec { fpr: Some(1e-19), ..kind(Scalable) }, (Some(Fpr), vec![Raise(Fpr)])),
             (memory(1024, Quotient), (None, vec![Raise(MemoryLimit), Lower(Capacity)])),
             (memory(128, Bloom), (None, vec![Raise(MemoryLimit), Lower(Capacity)])),
             (memory(1024, Static), (None, vec![Raise(MemoryLimit), Raise(Fpr)])),
@@ -320,7 +320,7 @@ mod tests {
             let causes = [error.is_setting(), error.is_memory(), error.is_full()];
             assert_eq!(causes.into_iter().filter(|is| *is).count(), 1, "{text}: {causes:?}");
         }
-        for filter_type in [Bloom, Wide] {
+        for filter_type in [Bloom, Classic] {
             let made = memory(2048, filter_type).build(&settings, std::slice::from_ref(&input));
             let error = made.unwrap_err();
             assert!(matches!(
@@ -349,7 +349,7 @@ mod tests {
             (FilterSpec { window: Some(60), now: 7, ..none.clone() }, Windowed, 2),
             (FilterSpec { not_in: vec![Source::from_arg(b)], ..none.clone() }, Cascade, 1),
             (FilterSpec { filter_type: Some(Static), ..none.clone() }, Static, 1),
-            (FilterSpec { filter_type: Some(Wide), keyed: true, ..none }, Wide, 2),
+            (FilterSpec { keyed: true, ..none }, Bloom, 2),
         ] {
             let made = spec.build(&settings, std::slice::from_ref(&a)).unwrap();
             let held = made.filter.as_dyn().inserted();

@@ -2,13 +2,12 @@
 
 mod allow_list;
 mod build;
-mod core_builder;
 mod fill;
 mod hashing;
 mod line_buffer;
 mod line_filter;
+mod plan;
 mod query;
-mod size;
 mod spec;
 
 pub use allow_list::AllowList;

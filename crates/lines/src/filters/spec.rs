@@ -4,7 +4,7 @@
 //! Conflicting settings are an error before any input is read.
 
 use petal::FilterType::{
-    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Wide,
+    Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient,
     Windowed,
 };
 use petal::{AnyFilter, FilterType, HashSpec};
@@ -229,7 +229,7 @@ pub struct FilterSpec {
     /// Maximum size of the filter in bytes. Default: half of the available memory.
     pub memory_limit: Option<u64>,
     /// Bits per counter of a counting filter. Default:
-    /// [`DEFAULT_COUNTER_WIDTH`](Self::DEFAULT_COUNTER_WIDTH).
+    /// [`COUNTER_WIDTH`](petal::FilterSpec::COUNTER_WIDTH).
     pub width: Option<u32>,
     /// Build a filter that grows.
     pub growing: bool,
@@ -263,12 +263,6 @@ pub struct BuiltFilter {
 impl FilterSpec {
     /// The default false-positive rate.
     pub const DEFAULT_FPR: f64 = 0.01;
-
-    /// The default number of bits per counter.
-    pub const DEFAULT_COUNTER_WIDTH: u32 = 4;
-
-    /// The lowest rate of a static filter, which stores at most 32 bits per line.
-    pub const MIN_STATIC_FPR: f64 = 2.5e-10;
 
     /// Returns the filter type: the given one, else the one that the other settings imply.
     ///
@@ -308,7 +302,7 @@ impl FilterSpec {
             }
             .into());
         }
-        let minimum = Self::MIN_STATIC_FPR;
+        let minimum = petal::FilterSpec::MIN_STATIC_FPR;
         let too_low = |fpr: f64| 0.0 < fpr && fpr < minimum;
         if filter_type.is_fixed() && self.fpr.is_some_and(too_low) {
             return Err(ErrorKind::FprTooLow { filter_type, minimum }.into());
@@ -369,20 +363,17 @@ impl FilterSpec {
         Ok(())
     }
 
-    /// Returns the hash for a filter of this type. With `keyed`, each call generates a new secret.
+    /// Returns the hash. With `keyed`, each call generates a new secret.
     ///
     /// # Errors
     /// If the system has no random bytes.
-    pub fn hash(&self, filter_type: FilterType) -> Result<HashSpec> {
+    pub fn hash(&self) -> Result<HashSpec> {
         if !self.keyed {
-            return Ok(match filter_type {
-                Wide => HashSpec::wide(self.seed),
-                _ => HashSpec::rapid(self.seed),
-            });
+            return Ok(HashSpec::rapid(self.seed));
         }
         let mut key = [0; 16];
         getrandom::fill(&mut key).map_err(|_| Error::random())?;
-        Ok(if filter_type == Wide { HashSpec::wide_keyed(key) } else { HashSpec::keyed(key) })
+        Ok(HashSpec::keyed(key))
     }
 
     /// The target rate, unless only the memory limit is given.

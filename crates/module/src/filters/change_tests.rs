@@ -131,17 +131,12 @@ fn union_with_a_part_changes_nothing() {
         let builder = petal::ClassicBloomFilter::builder().capacity(60).fpr(0.01);
         StoredFilter::from(AnyFilter::Classic(builder.build().unwrap()))
     };
-    let wide = || {
-        let builder = petal::WideBloomFilter::builder().capacity(60).fpr(0.01);
-        StoredFilter::from(AnyFilter::Wide(builder.build().unwrap()))
-    };
-    let new: [&dyn Fn() -> StoredFilter; 6] = [
+    let new: [&dyn Fn() -> StoredFilter; 5] = [
         &|| of(FilterKind::Bloom { growth: None }),
         &|| of(FilterKind::Counting),
         &|| of(FilterKind::VectorQuotient),
         &quotient,
         &classic,
-        &wide,
     ];
     for new in new {
         let [mut left, mut part, mut other] = [new(), new(), new()];

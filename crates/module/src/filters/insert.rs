@@ -172,7 +172,6 @@ fn insert_one_by_one(
 
 /// Inserts keys into a filter in petal's layout.
 fn insert_into_petal(filter: &mut AnyFilter, hashes: &[u64], memory_limit: u64) -> InsertOutcome {
-    let words = filter.as_dyn().hash_spec().words();
     let free = match filter {
         AnyFilter::Bloom(filter) => left(filter.capacity(), filter.inserted()),
         AnyFilter::Scalable(filter) => filter.layer_capacity_left(),
@@ -180,12 +179,12 @@ fn insert_into_petal(filter: &mut AnyFilter, hashes: &[u64], memory_limit: u64) 
         AnyFilter::Quotient(filter) => filter.layout().capacity().saturating_sub(filter.len()),
         _ => u64::MAX,
     };
-    let count = hashes.len() / words;
+    let count = hashes.len();
     if count as u64 > free {
         // Some may not fit: insert one at a time.
         let mut result = BatchResults::new();
         return insert_one_by_one(count, |at| {
-            insert_one(filter, &hashes[at * words..][..words], memory_limit, &mut result)
+            insert_one(filter, &hashes[at..=at], memory_limit, &mut result)
         });
     }
     let before = filter.as_dyn().inserted();

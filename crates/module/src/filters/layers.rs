@@ -42,7 +42,7 @@ impl LayerInfo {
             bytes: filter.size_bytes(),
             bits: filter.size_bytes().saturating_mul(8),
             probes: number("probes").unwrap_or(0),
-            hash_bits: 64 * filter.hash_spec().words() as u32,
+            hash_bits: 64,
             capacity: filter.capacity(),
             items: filter.inserted(),
             target_fpr: if target_fpr.is_finite() { target_fpr } else { 0.0 },

@@ -1,9 +1,6 @@
 //! The specification of a new filter: everything that a replica needs to create an identical one.
 
-use petal::{
-    AnyFilter, BlockedLayout, BloomFilter, CountingBloomFilter, HashSpec, ScalableBloomFilter,
-    VectorQuotientFilter, VectorQuotientLayout, WindowedBloomFilter,
-};
+use petal::{AnyFilter, FilterType, HashSpec};
 
 use super::StoredFilter;
 use super::quotient_chain::{ChainParams, QuotientChain};
@@ -25,9 +22,6 @@ const SMALL_FPR_SHARE: u64 = 64;
 
 /// Maximum expansion: of the settings, of `CF.*`, and of petal's layout.
 pub(crate) const MAX_EXPANSION: u16 = 32768;
-
-/// Bits of a counter.
-const COUNTER_BITS: u64 = 4;
 
 /// The specification of a new filter.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,14 +78,6 @@ impl Growth {
         let (min_fpr, share) = LARGE_FPR_SHARE;
         Self { factor, share: if fpr >= min_fpr { share } else { SMALL_FPR_SHARE } }
     }
-
-    /// Returns the first layer's share of the false-positive rate.
-    fn first_layer_share(self) -> f64 {
-        match self.share {
-            0 => petal::math::layer_share(0),
-            parts => petal::math::growth_layer_share(0, parts),
-        }
-    }
 }
 
 impl FilterSpec {
@@ -100,83 +86,22 @@ impl FilterSpec {
         !matches!(self.kind, FilterKind::Cuckoo { .. } | FilterKind::RedisCuckoo { .. })
     }
 
-    /// Returns a lower bound of the filter's size, to reject huge filters before the allocation. 0
-    /// for types whose constructors check the size.
-    fn min_bytes(&self) -> Result<u64, FilterError> {
-        let (fpr, bits_per_bit) = match self.kind {
-            FilterKind::RedisBloom { .. }
-            | FilterKind::RedisCuckoo { .. }
-            | FilterKind::Cuckoo { .. } => return Ok(0),
-            FilterKind::Bloom { growth: Some(growth) } => {
-                (self.fpr * growth.first_layer_share(), 1)
-            }
-            FilterKind::VectorQuotient => {
-                return Ok(VectorQuotientLayout::for_fpr(self.capacity, self.fpr)?.size_bytes());
-            }
-            FilterKind::Counting => (self.fpr, COUNTER_BITS),
-            FilterKind::Bloom { growth: None }
-            | FilterKind::Saturating
-            | FilterKind::Window { .. } => (self.fpr, 1),
-        };
-        let layout = BlockedLayout::for_fpr(self.capacity, fpr)?;
-        Ok(layout.size_bytes().saturating_mul(bits_per_bit))
-    }
-
     /// Builds the filter within a memory limit.
     pub(crate) fn build(&self, memory_limit: u64) -> Result<StoredFilter, FilterError> {
+        let Self { fpr, capacity, .. } = *self;
         // Every useful rate needs at least one bit per key.
-        if self.capacity / 8 > MAX_BYTES {
+        if capacity / 8 > MAX_BYTES {
             return Err(FilterError::TooLarge);
         }
-        let min_bytes = self.min_bytes()?;
-        if min_bytes > MAX_BYTES {
-            return Err(FilterError::TooLarge);
-        }
-        if min_bytes > memory_limit {
-            return Err(FilterError::MemoryLimit);
-        }
-        let (capacity, fpr) = (self.capacity, self.fpr);
-        let hash = HashSpec::keyed(self.seed);
-        let filter = match self.kind {
+        let filter_type = match self.kind {
+            FilterKind::Bloom { growth: None } | FilterKind::Saturating => FilterType::Bloom,
+            FilterKind::Bloom { growth: Some(_) } => FilterType::Scalable,
+            FilterKind::Counting => FilterType::Counting,
+            FilterKind::VectorQuotient => FilterType::VectorQuotient,
+            FilterKind::Window { .. } => FilterType::Windowed,
             FilterKind::RedisBloom { growth } => {
                 let growth = growth.map(|growth| u32::try_from(growth).unwrap_or(u32::MAX));
                 return Ok(redisbloom::Bloom::reserve(capacity, fpr, growth, memory_limit)?.into());
-            }
-            FilterKind::Bloom { growth: None } => {
-                let builder = BloomFilter::builder().capacity(capacity).fpr(fpr);
-                AnyFilter::Bloom(builder.hash(hash).build()?)
-            }
-            FilterKind::Saturating => {
-                let builder = BloomFilter::builder().capacity(capacity).fpr(fpr);
-                let mut filter = builder.hash(hash).build()?;
-                filter.clear_capacity();
-                AnyFilter::Bloom(filter)
-            }
-            FilterKind::Bloom { growth: Some(growth) } if growth.factor > MAX_EXPANSION.into() => {
-                return Err(FilterError::ExpansionTooLarge);
-            }
-            FilterKind::Bloom { growth: Some(growth) } => {
-                let builder = ScalableBloomFilter::builder().capacity(capacity).fpr(fpr);
-                // With layers of equal size a filter would soon reach the maximum of layers.
-                let (factor, below) = if growth.factor == 1 { DOUBLING } else { HEAD_START };
-                let builder = builder.growth(growth.factor).growth_share(growth.share);
-                let builder = builder.head_start(factor, below);
-                AnyFilter::Scalable(builder.hash(hash).build()?)
-            }
-            FilterKind::Counting => {
-                let builder = CountingBloomFilter::builder().capacity(capacity).fpr(fpr);
-                AnyFilter::Counting(builder.width(COUNTER_BITS as u32).hash(hash).build()?)
-            }
-            FilterKind::VectorQuotient => {
-                let builder = VectorQuotientFilter::builder().capacity(capacity).fpr(fpr);
-                AnyFilter::VectorQuotient(builder.hash(hash).build()?)
-            }
-            FilterKind::Window { milliseconds, generations } => {
-                let mut builder = WindowedBloomFilter::builder().capacity(capacity).fpr(fpr);
-                if let Some(time) = milliseconds {
-                    builder = builder.time(time);
-                }
-                AnyFilter::Windowed(builder.generations(generations).hash(hash).build()?)
             }
             FilterKind::RedisCuckoo { expansion, bucket_size, iterations } => {
                 let params = CuckooParams::new(capacity, bucket_size, iterations, expansion)?;
@@ -184,14 +109,98 @@ impl FilterSpec {
             }
             FilterKind::Cuckoo { expansion, bucket_size, iterations } => {
                 let params = ChainParams { fpr, expansion, bucket_size, iterations };
+                let hash = HashSpec::keyed(self.seed);
                 let chain = QuotientChain::new(params, capacity, hash, memory_limit)?;
                 return Ok(StoredFilter::QuotientChain(Box::new(chain)));
             }
         };
+        let plan = self.library_spec(filter_type)?.plan()?;
+        if plan.size_bytes() > MAX_BYTES {
+            return Err(FilterError::TooLarge);
+        }
+        if plan.size_bytes() > memory_limit {
+            return Err(FilterError::MemoryLimit);
+        }
+        let mut filter = plan.build()?;
+        if let (FilterKind::Saturating, AnyFilter::Bloom(filter)) = (self.kind, &mut filter) {
+            filter.clear_capacity();
+        }
         let stored = StoredFilter::from(filter);
         if stored.memory_usage() > memory_limit {
             return Err(FilterError::MemoryLimit);
         }
         Ok(stored)
+    }
+
+    /// Returns the library's specification of a filter in petal's layout.
+    fn library_spec(&self, filter_type: FilterType) -> Result<petal::FilterSpec, FilterError> {
+        let mut spec = petal::FilterSpec::new(filter_type);
+        (spec.capacity, spec.fpr) = (Some(self.capacity), Some(self.fpr));
+        spec.hash = HashSpec::keyed(self.seed);
+        match self.kind {
+            FilterKind::Bloom { growth: Some(growth) } if growth.factor > MAX_EXPANSION.into() => {
+                return Err(FilterError::ExpansionTooLarge);
+            }
+            FilterKind::Bloom { growth: Some(Growth { factor, share }) } => {
+                // With layers of equal size a filter would soon reach the maximum of layers.
+                let head_start = Some(if factor == 1 { DOUBLING } else { HEAD_START });
+                let share = Some(share).filter(|parts| *parts > 0);
+                spec.growth = petal::Growth { factor, head_start, share };
+            }
+            FilterKind::Window { milliseconds, generations } => {
+                (spec.window, spec.generations) = (milliseconds, generations);
+            }
+            _ => {}
+        }
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petal_testkit::size_requests::size_requests;
+
+    use super::*;
+
+    /// A reserved filter in petal's layout has the numbers of the library's plan.
+    #[test]
+    fn reserved_filters_equal_the_plans_of_the_library() {
+        let window = FilterKind::Window { milliseconds: None, generations: 4 };
+        let kinds = [
+            ("bloom", FilterKind::Bloom { growth: None }),
+            ("counting", FilterKind::Counting),
+            ("vector-quotient", FilterKind::VectorQuotient),
+            ("windowed", window),
+        ];
+        let mut reserved = 0;
+        for request in size_requests(300) {
+            let kind = kinds.iter().find(|(name, _)| *name == request.name);
+            let (Some((name, kind)), Some(capacity), Some(fpr)) =
+                (kind, request.capacity, request.fpr)
+            else {
+                continue;
+            };
+            if request.probes.is_some() {
+                continue;
+            }
+            let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == *name).unwrap();
+            let mut spec = petal::FilterSpec::new(filter_type);
+            (spec.capacity, spec.fpr) = (Some(capacity), Some(fpr));
+            let built = FilterSpec { kind: *kind, fpr, capacity, seed: [1; 16] }.build(1 << 24);
+            match (spec.plan(), built) {
+                (Ok(plan), Ok(built)) => {
+                    let built = built.as_dyn().unwrap();
+                    assert_eq!(built.size_bytes(), plan.size_bytes(), "{request:?}");
+                    assert_eq!(built.expected_fpr(capacity), plan.expected_fpr(capacity));
+                    reserved += 1;
+                }
+                (Ok(plan), Err(error)) => {
+                    assert_eq!(error, FilterError::MemoryLimit, "{request:?}");
+                    assert!(plan.size_bytes() + 10_000 > 1 << 24, "{request:?}");
+                }
+                (Err(_), built) => assert!(built.is_err(), "{request:?}"),
+            }
+        }
+        assert!(reserved > 20, "{reserved}");
     }
 }

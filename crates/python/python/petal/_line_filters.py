@@ -60,7 +60,7 @@ def build(
     """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
 
     - `type`: `bloom`, `classic`, `counting`, `counting-classic`, `quotient`, `scalable`,
-      `windowed`, `static`, `static-fuse`, `cascade` or `wide`.
+      `windowed`, `static`, `static-fuse` or `cascade`.
     - `capacity`: number of lines to plan for [they are counted first].
     - `fpr`: target false-positive rate [0.01; with only `memory_limit` the lowest that fits].
     - `memory_limit`: maximum size, in bytes or like `"512M"` [half of the available memory].

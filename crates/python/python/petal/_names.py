@@ -15,7 +15,6 @@ FilterType: TypeAlias = Literal[
     "static",
     "static-fuse",
     "cascade",
-    "wide",
 ]
 
 #: Formats of other programs' filters.

@@ -1,11 +1,11 @@
 //! `BloomFilter`, the default, and `ClassicBloomFilter`, the textbook's; and the combination of two
 //! filters.
 
-use petal::{AnyFilter, Builder, ByteSize, Layout, Overlap, Store};
+use petal::{AnyFilter, FilterType, Layout, Overlap, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::options::{BloomSize, MemoryLimitArg, Size, hash, set_size};
+use super::options::{BloomSize, MemoryLimitArg, spec};
 use super::{Filter, object, pair, with_state};
 use crate::error::{Exception, IntoPyErr};
 use crate::state::{FilterState, Storage, each_storage};
@@ -55,9 +55,9 @@ impl BloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::BloomFilter::builder().hash(hash(seed, secret, false)?);
+        let spec = spec(FilterType::Bloom, seed, secret)?;
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| build(builder, &size))?;
+        let built = py.detach(|| size.build(spec))?;
         Ok(with_state(built, Self))
     }
 
@@ -162,9 +162,9 @@ impl ClassicBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::ClassicBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let spec = spec(FilterType::Classic, seed, secret)?;
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| build(builder, &size))?;
+        let built = py.detach(|| size.build(spec))?;
         Ok(with_state(built, Self))
     }
 
@@ -247,14 +247,6 @@ impl ClassicBloomFilter {
     }
 }
 
-fn build<L: Layout>(builder: Builder<L>, size: &BloomSize) -> PyResult<FilterState>
-where
-    AnyFilter: From<petal::Filter<L>>,
-{
-    let builder = set_size!(builder, size);
-    Ok(FilterState::new(builder.build().map_err(IntoPyErr::into_py_err)?))
-}
-
 type Change = fn(&mut FilterState, &FilterState) -> PyResult<()>;
 
 /// Changes a filter in place, using another one or itself.
@@ -311,7 +303,6 @@ fn intersect_any<S: Store>(
     match (ours, theirs) {
         (AnyFilter::Bloom(ours), AnyFilter::Bloom(theirs)) => Some(ours.intersect(theirs)),
         (AnyFilter::Classic(ours), AnyFilter::Classic(theirs)) => Some(ours.intersect(theirs)),
-        (AnyFilter::Wide(ours), AnyFilter::Wide(theirs)) => Some(ours.intersect(theirs)),
         _ => None,
     }
 }

@@ -26,7 +26,7 @@ impl FilterCascade {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let hash = hash(seed, secret, false)?;
+        let hash = hash(seed, secret)?;
         let ours = batch::hashes(members, KeyHasher::Native(hash))?;
         let theirs = batch::hashes(others, KeyHasher::Native(hash))?;
         let builder = petal::FilterCascade::builder(fpr).hash(hash);

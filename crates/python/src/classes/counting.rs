@@ -4,12 +4,12 @@
 //! They store a key as often as it was added. Removing a false positive, a key that was never
 //! added, damages other keys.
 
-use petal::{AnyFilter, ByteSize, CountingBuilder, Layout, Store};
+use petal::{AnyFilter, FilterSpec, FilterType, Store};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
 use super::bloom::change;
-use super::options::{BloomSize, MemoryLimitArg, Size, hash, set_size};
+use super::options::{BloomSize, MemoryLimitArg, build, spec};
 use super::{Filter, object, with_state};
 use crate::error::{Exception, IntoPyErr};
 use crate::keys::with_key;
@@ -68,9 +68,10 @@ impl CountingBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::CountingBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let spec = spec(FilterType::Counting, seed, secret)?;
+        let spec = FilterSpec { counter_width: width, ..spec };
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| build(builder.width(width), &size))?;
+        let built = py.detach(|| size.build(spec))?;
         Ok(with_state(built, Self))
     }
 
@@ -120,9 +121,10 @@ impl ClassicCountingBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::ClassicCountingBloomFilter::builder().hash(hash(seed, secret, false)?);
+        let spec = spec(FilterType::CountingClassic, seed, secret)?;
+        let spec = FilterSpec { counter_width: width, ..spec };
         let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| build(builder.width(width), &size))?;
+        let built = py.detach(|| size.build(spec))?;
         Ok(with_state(built, Self))
     }
 
@@ -169,11 +171,9 @@ impl QuotientFilter {
                 "max_capacity=: {most} is less than capacity=, {capacity}; raise max_capacity="
             )));
         }
-        let builder = petal::QuotientFilter::builder().hash(hash(seed, secret, false)?);
-        let builder = builder.capacity(capacity).fpr(fpr);
-        let builder = max_capacity.map_or(builder, |keys| builder.max_capacity(keys));
-        let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
-        Ok(with_state(FilterState::new(built), Self))
+        let mut spec = spec(FilterType::Quotient, seed, secret)?;
+        (spec.capacity, spec.fpr, spec.max_capacity) = (Some(capacity), Some(fpr), max_capacity);
+        Ok(with_state(build(py, &spec)?, Self))
     }
 
     /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
@@ -207,10 +207,9 @@ impl VectorQuotientFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::VectorQuotientFilter::builder().hash(hash(seed, secret, false)?);
-        let builder = builder.capacity(capacity).fpr(fpr);
-        let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
-        Ok(with_state(FilterState::new(built), Self))
+        let mut spec = spec(FilterType::VectorQuotient, seed, secret)?;
+        (spec.capacity, spec.fpr) = (Some(capacity), Some(fpr));
+        Ok(with_state(build(py, &spec)?, Self))
     }
 
     /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
@@ -231,14 +230,6 @@ impl VectorQuotientFilter {
     fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
         change(slf.as_super(), other, FilterState::union)
     }
-}
-
-fn build<L: Layout>(builder: CountingBuilder<L>, size: &BloomSize) -> PyResult<FilterState>
-where
-    AnyFilter: From<petal::CountingFilter<L>>,
-{
-    let builder = set_size!(builder, size);
-    Ok(FilterState::new(builder.build().map_err(IntoPyErr::into_py_err)?))
 }
 
 fn discard(filter: &Bound<'_, Filter>, key: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -14,7 +14,6 @@ mod options;
 mod pair;
 mod scalable;
 mod static_filter;
-mod wide;
 mod windowed;
 
 use petal::FilterType;
@@ -409,7 +408,6 @@ pub(crate) fn object(py: Python<'_>, state: FilterState) -> PyResult<Py<PyAny>> 
             Py::new(py, with_state(state, static_filter::StaticFilter))?.into_any()
         }
         FilterType::Cascade => Py::new(py, with_state(state, cascade::FilterCascade))?.into_any(),
-        FilterType::Wide => Py::new(py, with_state(state, wide::WideBloomFilter))?.into_any(),
         // A type that is unknown here.
         _ => Py::new(py, Filter::new(state))?.into_any(),
     })
@@ -431,6 +429,5 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<static_filter::StaticFilter>()?;
     module.add_class::<foreign::ForeignFilter>()?;
     module.add_class::<scalable::ScalableBloomFilter>()?;
-    module.add_class::<windowed::WindowedBloomFilter>()?;
-    module.add_class::<wide::WideBloomFilter>()
+    module.add_class::<windowed::WindowedBloomFilter>()
 }

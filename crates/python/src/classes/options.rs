@@ -1,30 +1,15 @@
 //! Arguments that several constructors have: rate, memory limit, seed and secret.
 
-use petal::HashSpec;
+use petal::{AnyFilter, ByteSize, FilterSpec, FilterType, HashSpec};
 use petal_lines::MemoryLimit;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
-use crate::error::Exception;
+use crate::error::{Exception, IntoPyErr};
+use crate::state::FilterState;
 
-const DEFAULT_FPR: f64 = 0.01;
-
-/// The value that determines the size of a filter.
-#[derive(Clone, Copy)]
-pub(super) enum Size {
-    Fpr(f64),
-    Memory(u64),
-}
-
-/// A memory limit without a rate determines the size. Otherwise the rate does, and the caller must
-/// check the size with [`check_memory_limit`].
-pub(super) fn size(fpr: Option<f64>, memory_limit: Option<u64>) -> Size {
-    match (fpr, memory_limit) {
-        (None, Some(memory_limit)) => Size::Memory(memory_limit),
-        (fpr, _) => Size::Fpr(fpr.unwrap_or(DEFAULT_FPR)),
-    }
-}
+const DEFAULT_FPR: f64 = petal_lines::FilterSpec::DEFAULT_FPR;
 
 /// The arguments that determine the size of a Bloom filter.
 pub(super) struct BloomSize {
@@ -37,18 +22,31 @@ pub(super) struct BloomSize {
 }
 
 impl BloomSize {
-    /// Returns the number of bits, or the rate or memory that determines it.
-    pub(super) fn by(&self) -> PyResult<(Option<u64>, Size)> {
-        if self.capacity.is_none() && self.bits.is_none() {
+    /// Returns the specification with these arguments. A memory limit without a rate determines the
+    /// size; otherwise [`check`](Self::check) compares the size with it.
+    fn applied_to(&self, spec: FilterSpec) -> PyResult<FilterSpec> {
+        let Self { capacity, fpr, bits, probes, least_space, memory_limit } = *self;
+        if capacity.is_none() && bits.is_none() {
             return Err(PyTypeError::new_err(
                 "capacity= is missing: pass the number of keys, or bits= and probes=",
             ));
         }
-        Ok((self.bits, size(self.fpr, self.memory_limit.map(|limit| limit.0))))
+        let memory = memory_limit.map(|limit| ByteSize::bytes(limit.0));
+        let memory = memory.filter(|_| fpr.is_none() && bits.is_none());
+        let default = (bits.is_none() && memory.is_none()).then_some(DEFAULT_FPR);
+        let fpr = fpr.or(default);
+        Ok(FilterSpec { capacity, fpr, memory, bits, probes, least_space, ..spec })
+    }
+
+    /// Builds a Bloom filter or a counting filter.
+    pub(super) fn build(&self, spec: FilterSpec) -> PyResult<FilterState> {
+        let plan = self.applied_to(spec)?.plan().map_err(IntoPyErr::into_py_err)?;
+        self.check(plan.size_bytes())?;
+        Ok(FilterState::new(plan.build().map_err(IntoPyErr::into_py_err)?))
     }
 
     /// Returns an error if a filter of `needed` bytes exceeds the memory limit.
-    pub(super) fn check(&self, needed: u64) -> PyResult<()> {
+    fn check(&self, needed: u64) -> PyResult<()> {
         let limit = self.memory_limit.map(|limit| limit.0);
         match (self.bits, limit) {
             (Some(_), Some(limit)) if needed > limit => {
@@ -68,31 +66,8 @@ impl BloomSize {
     }
 }
 
-/// Sets the size of the builder of a Bloom filter or a counting filter.
-macro_rules! set_size {
-    ($builder:expr, $size:expr) => {{
-        let (builder, size) = ($builder, $size);
-        let (bits, by) = size.by()?;
-        let builder = size.capacity.map_or(builder, |capacity| builder.capacity(capacity));
-        let builder = builder.least_space(size.least_space);
-        let builder = size.probes.map_or(builder, |probes| builder.probes(probes));
-        let builder = match (bits, by) {
-            (Some(bits), _) => {
-                let builder = builder.bits(bits);
-                size.fpr.map_or(builder, |fpr| builder.fpr(fpr))
-            }
-            (None, Size::Memory(bytes)) => builder.memory(ByteSize::bytes(bytes)),
-            (None, Size::Fpr(fpr)) => builder.fpr(fpr),
-        };
-        let sizing = builder.sizing().map_err(IntoPyErr::into_py_err)?;
-        size.check(sizing.size_bytes())?;
-        builder
-    }};
-}
-pub(super) use set_size;
-
 /// Returns an error if a filter of `needed` bytes exceeds the memory limit.
-pub(super) fn check_memory_limit(needed: u64, memory_limit: Option<u64>) -> PyResult<()> {
+fn check_memory_limit(needed: u64, memory_limit: Option<u64>) -> PyResult<()> {
     match memory_limit {
         Some(limit) if needed > limit => Err(Exception::MemoryLimit.new_err(format_args!(
             "the filter takes {needed} bytes, more than memory_limit={limit}; raise it, or leave \
@@ -102,11 +77,24 @@ pub(super) fn check_memory_limit(needed: u64, memory_limit: Option<u64>) -> PyRe
     }
 }
 
-/// Returns the hash function: 128 bits if `wide` is set, 64 otherwise.
-pub(super) fn hash(seed: u64, secret: Option<&[u8]>, wide: bool) -> PyResult<HashSpec> {
-    let Some(secret) = secret else {
-        return Ok(if wide { HashSpec::wide(seed) } else { HashSpec::rapid(seed) });
-    };
+/// Returns the specification of a filter of this type, without a size.
+pub(super) fn spec(
+    filter_type: FilterType,
+    seed: u64,
+    secret: Option<&[u8]>,
+) -> PyResult<FilterSpec> {
+    Ok(FilterSpec { hash: hash(seed, secret)?, ..FilterSpec::new(filter_type) })
+}
+
+/// Builds an empty filter.
+pub(super) fn build(py: Python<'_>, spec: &FilterSpec) -> PyResult<FilterState> {
+    let built = py.detach(|| AnyFilter::build(spec));
+    Ok(FilterState::new(built.map_err(IntoPyErr::into_py_err)?))
+}
+
+/// Returns the hash function.
+pub(super) fn hash(seed: u64, secret: Option<&[u8]>) -> PyResult<HashSpec> {
+    let Some(secret) = secret else { return Ok(HashSpec::rapid(seed)) };
     let key: [u8; 16] = secret.try_into().map_err(|_| {
         PyValueError::new_err(format!(
             "secret=: expected 16 bytes, such as os.urandom(16), found {}",
@@ -116,7 +104,7 @@ pub(super) fn hash(seed: u64, secret: Option<&[u8]>, wide: bool) -> PyResult<Has
     if seed != 0 {
         return Err(PyValueError::new_err("seed= and secret=: leave out one of them"));
     }
-    Ok(if wide { HashSpec::wide_keyed(key) } else { HashSpec::keyed(key) })
+    Ok(HashSpec::keyed(key))
 }
 
 /// The argument `memory_limit`: bytes, or a str such as "512M", "1.5G" or "25%".

@@ -1,12 +1,11 @@
 //! `ScalableBloomFilter`, which grows in layers.
 
-use petal::AnyFilter;
+use petal::{AnyFilter, FilterType};
 use pyo3::prelude::*;
 
-use super::options::hash;
+use super::options::{build, spec};
 use super::{Filter, with_state};
-use crate::error::IntoPyErr;
-use crate::state::{FilterState, Storage};
+use crate::state::Storage;
 
 /// A Bloom filter that grows: when its newest layer is full it adds one, `growth` times as large.
 /// The rate of all layers together stays below `fpr`, as far as 64-bit hashes reach it. `capacity` is
@@ -26,10 +25,9 @@ impl ScalableBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::ScalableBloomFilter::builder().hash(hash(seed, secret, false)?);
-        let builder = builder.capacity(capacity).fpr(fpr).growth(growth);
-        let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
-        Ok(with_state(FilterState::new(built), Self))
+        let mut spec = spec(FilterType::Scalable, seed, secret)?;
+        (spec.capacity, spec.fpr, spec.growth.factor) = (Some(capacity), Some(fpr), growth);
+        Ok(with_state(build(py, &spec)?, Self))
     }
 
     /// The number of layers.

@@ -29,7 +29,7 @@ impl StaticFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let hash = hash(seed, secret, false)?;
+        let hash = hash(seed, secret)?;
         let hashes = batch::hashes(keys, KeyHasher::Native(hash))?;
         let builder = petal::StaticFilter::builder().hash(hash).fpr(fpr).fuse(fuse);
         let built = keys

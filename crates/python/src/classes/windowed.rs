@@ -1,12 +1,11 @@
 //! `WindowedBloomFilter`, which drops old keys.
 
-use petal::AnyFilter;
+use petal::{AnyFilter, FilterType};
 use pyo3::prelude::*;
 
-use super::options::hash;
+use super::options::{build, spec};
 use super::{Filter, with_state};
-use crate::error::IntoPyErr;
-use crate::state::{Clock, FilterState, Storage};
+use crate::state::{Clock, Storage};
 
 /// A Bloom filter that drops old keys. Without `window` it contains the last `capacity` keys; with
 /// it, the keys of the last `window` seconds, planned for `capacity` of them. It drops one of its
@@ -32,11 +31,10 @@ impl WindowedBloomFilter {
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = petal::WindowedBloomFilter::builder().hash(hash(seed, secret, false)?);
-        let builder = builder.capacity(capacity).fpr(fpr).generations(generations);
-        let builder = window.map_or(builder, |seconds| builder.time(seconds));
-        let built = py.detach(|| builder.build()).map_err(IntoPyErr::into_py_err)?;
-        Ok(with_state(FilterState::new(built), Self))
+        let mut spec = spec(FilterType::Windowed, seed, secret)?;
+        (spec.capacity, spec.fpr) = (Some(capacity), Some(fpr));
+        (spec.window, spec.generations) = (window, generations);
+        Ok(with_state(build(py, &spec)?, Self))
     }
 
     /// The window in seconds; None if the window is a number of keys.

@@ -238,7 +238,7 @@ pub(super) fn warn_if_overfull(
     } else if !has_log && filter.is_overfull() && grows {
         reporter.warn(format!(
             "{shown}: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
-             false-positive rate is {}; choose a higher fpr=, or type=\"wide\"",
+             false-positive rate is {}; choose a higher fpr=",
             format_rate(filter.target_fpr()),
             format_rate(filter.estimated_fpr()),
         ));

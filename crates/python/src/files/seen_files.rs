@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use petal::{AnyFilter, BlockedLayout, BloomFilter, FilterType, WindowedBloomFilter};
+use petal::{AnyFilter, BlockedLayout, BloomFilter, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside, check_whole};
 use petal_lines::{
     FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, Spelling,
@@ -265,7 +265,7 @@ impl SeenPlan {
         let layout = BlockedLayout::for_fpr(keys, fpr).map_err(IntoPyErr::into_py_err)?;
         fits(layout.size_bytes())?;
         let spec = FilterSpec { keyed: true, ..FilterSpec::default() };
-        let hash = spec.hash(FilterType::Bloom).map_err(IntoPyErr::into_py_err)?;
+        let hash = spec.hash().map_err(IntoPyErr::into_py_err)?;
         if self.window.is_none() && self.last.is_none() {
             let filter = BloomFilter::builder().capacity(keys).fpr(fpr).hash(hash).build();
             return Ok(filter.map_err(IntoPyErr::into_py_err)?.into());

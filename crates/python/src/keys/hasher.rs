@@ -24,8 +24,7 @@ impl KeyHasher {
     #[inline]
     pub(crate) fn hash_bytes(&mut self, key: &[u8], hashes: &mut Vec<u64>) -> PyResult<()> {
         match self {
-            Self::Native(spec) if spec.words() == 1 => hashes.push(spec.hash(key)),
-            Self::Native(spec) => hashes.extend(spec.hash_wide(key)),
+            Self::Native(spec) => hashes.push(spec.hash(key)),
             Self::Foreign(hasher, _) | Self::SparkSql(hasher) => {
                 hasher.hash(key, hashes).map_err(IntoPyErr::into_py_err)?;
             }

@@ -130,7 +130,7 @@ impl FilterState {
     pub(crate) fn words_per_hash(&self) -> usize {
         each_storage!(
             &self.storage,
-            filter => filter.as_dyn().hash_spec().words(),
+            _ => 1,
             filter => filter.words(),
         )
     }
@@ -333,10 +333,7 @@ impl FilterState {
     pub(crate) fn is_bloom(&self) -> bool {
         each_storage!(
             &self.storage,
-            filter => matches!(
-                filter,
-                AnyFilter::Bloom(_) | AnyFilter::Classic(_) | AnyFilter::Wide(_)
-            ),
+            filter => matches!(filter, AnyFilter::Bloom(_) | AnyFilter::Classic(_)),
             _ => false,
         )
     }

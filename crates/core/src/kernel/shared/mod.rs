@@ -49,23 +49,20 @@ const SPINS: u32 = if cfg!(all(loom, test)) { 3 } else { 64 };
 /// A lock for the words of many blocks.
 #[repr(align(64))]
 pub(super) struct Stripe {
-    /// The number of changes, and whether it is locked. The number never decreases.
+    /// The number of inserts that were new, and whether it is locked.
     changes: AtomicU64,
-    /// In filters from which keys are removed: the number of keys inserted less those removed, modulo
-    /// 2⁶⁴. It changes while the stripe is locked.
-    keys: AtomicU64,
 }
 
 /// Waits for another thread.
-pub(super) struct Backoff(u32);
+struct Backoff(u32);
 
 impl Backoff {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self(0)
     }
 
     #[inline]
-    pub(super) fn wait(&mut self) {
+    fn wait(&mut self) {
         if self.0 < SPINS {
             self.0 += 1;
             spin_loop();
@@ -90,7 +87,7 @@ impl Stripe {
 
     /// Takes the lock, if it is free. Returns the number of changes.
     #[inline]
-    pub(super) fn try_lock(&self) -> Option<u64> {
+    fn try_lock(&self) -> Option<u64> {
         let changes = self.changes.load(Ordering::Relaxed);
         // While it is locked nothing is written, so the cache line stays with the holder.
         if changes & LOCKED != 0 {
@@ -107,32 +104,6 @@ impl Stripe {
     pub(super) fn unlock(&self, changes: u64) {
         self.changes.store(changes, Ordering::Release);
     }
-
-    /// Waits until it is not locked, and returns the number of changes, without locking it.
-    #[inline]
-    pub(super) fn wait_unlocked(&self) -> u64 {
-        let mut backoff = Backoff::new();
-        loop {
-            let changes = self.changes.load(Ordering::Acquire);
-            if changes & LOCKED == 0 {
-                return changes;
-            }
-            backoff.wait();
-        }
-    }
-
-    /// Returns whether the stripe is unlocked and has this number of changes.
-    #[inline]
-    pub(super) fn is_unchanged(&self, changes: u64) -> bool {
-        self.changes.load(Ordering::Relaxed) == changes
-    }
-
-    /// Adds to the number of keys, modulo 2⁶⁴. The caller holds the lock.
-    #[inline]
-    pub(super) fn add_keys(&self, keys: u64) {
-        let before = self.keys.load(Ordering::Relaxed);
-        self.keys.store(before.wrapping_add(keys), Ordering::Relaxed);
-    }
 }
 
 /// The stripes of a filter: a power of two, assigned to blocks in turn.
@@ -142,38 +113,18 @@ impl Stripes {
     /// Creates the stripes of a filter with `blocks` blocks.
     pub(crate) fn new(blocks: u64) -> Self {
         let stripes = blocks.min(MAX_STRIPES).next_power_of_two();
-        let stripe = || Stripe { changes: AtomicU64::new(0), keys: AtomicU64::new(0) };
+        let stripe = || Stripe { changes: AtomicU64::new(0) };
         Self((0..stripes).map(|_| stripe()).collect())
     }
 
-    /// Returns the number of inserts that were new, in a filter in which every change is one.
-    /// Concurrent inserts may or may not count.
+    /// Returns the number of inserts that were new. Concurrent ones may or may not count.
     pub(crate) fn inserted(&self) -> u64 {
         self.0.iter().map(|stripe| stripe.changes.load(Ordering::Relaxed) & !LOCKED).sum()
     }
 
-    /// Returns the number of keys inserted less those removed, modulo 2⁶⁴. Concurrent changes may or
-    /// may not count.
-    pub(crate) fn keys(&self) -> u64 {
-        let keys = self.0.iter().map(|stripe| stripe.keys.load(Ordering::Relaxed));
-        keys.fold(0, u64::wrapping_add)
-    }
-
-    /// Returns the number of the stripe of a block.
-    #[inline(always)]
-    pub(super) fn number_of(&self, block: usize) -> usize {
-        block & (self.0.len() - 1)
-    }
-
-    /// Returns a stripe.
-    #[inline(always)]
-    pub(super) fn get(&self, number: usize) -> &Stripe {
-        &self.0[number]
-    }
-
     #[inline(always)]
     fn of_block(&self, block: usize) -> &Stripe {
-        self.get(self.number_of(block))
+        &self.0[block & (self.0.len() - 1)]
     }
 }
 

@@ -34,13 +34,9 @@ mod batch;
 mod block;
 mod check;
 mod header;
-#[cfg(all(loom, test))]
-mod loom_tests;
 mod operations;
 mod planes;
 mod shape;
-#[cfg(feature = "std")]
-pub(crate) mod shared;
 mod table;
 #[cfg(test)]
 mod tests;

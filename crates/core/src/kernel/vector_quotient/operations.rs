@@ -3,7 +3,7 @@
 
 use super::block::BlockOps;
 use super::planes::TableOps;
-use super::shape::{Fingerprint, PairParams};
+use super::shape::PairParams;
 use crate::kernel::select::Portable;
 use crate::store::CacheLine;
 
@@ -64,8 +64,7 @@ macro_rules! function {
 /// Defines the struct of the functions, and functions that return them for each of some modules.
 macro_rules! operations {
     (
-        blocks { $($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)* }
-        copies { $($of_copies:ident($($copy:ident: $copies:ty),*) -> $found:ty;)* }
+        $($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*
     ) => {
         /// The functions of a table, each [`TableOps`]' method of the same name. Their processor must
         /// be that of [`portable`](Self::portable), which is any, of [`avx2`](Self::avx2), or of
@@ -73,7 +72,6 @@ macro_rules! operations {
         #[derive(Debug)]
         pub(super) struct Operations {
             $(pub(super) $name: unsafe fn(&PairParams, $($type),*) $(-> $result)?,)*
-            $(pub(super) $of_copies: unsafe fn(&PairParams, $($copies),*) -> $found,)*
         }
 
         impl Operations {
@@ -81,7 +79,6 @@ macro_rules! operations {
             pub(super) fn portable(params: &PairParams) -> &'static Self {
                 with_shape!(params, Ops => &Self {
                     $($name: portable::$name::<Ops>,)*
-                    $($of_copies: portable::$of_copies::<Ops>,)*
                 })
             }
 
@@ -90,44 +87,33 @@ macro_rules! operations {
             pub(super) fn avx2(_: Avx2Bmi2, params: &PairParams) -> &'static Self {
                 with_shape!(params, Ops => &Self {
                     $($name: avx2::$name::<Ops>,)*
-                    $($of_copies: avx2::$of_copies::<Ops>,)*
                 })
             }
 
-            /// Returns the functions for a processor with the instructions of [`Avx512Gfni`]. Copies of
-            /// shared blocks are stored word by word, and a load of 64 bytes waits for all of these
-            /// stores, so those functions use AVX2.
+            /// Returns the functions for a processor with the instructions of [`Avx512Gfni`].
             #[cfg(target_arch = "x86_64")]
             pub(super) fn avx512(_: Avx512Gfni, params: &PairParams) -> &'static Self {
                 with_shape!(params, Ops => &Self {
                     $($name: avx512::$name::<Ops>,)*
-                    $($of_copies: avx2::$of_copies::<Ops>,)*
                 })
             }
         }
 
         mod portable {
-            use super::{CacheLine, Fingerprint, PairParams, Portable, TableOps};
+            use super::{CacheLine, PairParams, Portable, TableOps};
 
             $(function! { {} Portable; $name($($argument: $type),*) $(-> $result)? })*
-            $(function! { {} Portable; $of_copies($($copy: $copies),*) -> $found })*
         }
 
         #[cfg(target_arch = "x86_64")]
         mod avx2 {
-            use super::{Avx2Bmi2, CacheLine, Fingerprint, PairParams, TableOps};
+            use super::{Avx2Bmi2, CacheLine, PairParams, TableOps};
 
             $(function! {
                 { #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")] }
                 // SAFETY: the caller guarantees that the processor has the instructions.
                 unsafe { Avx2Bmi2::new_unchecked() };
                 $name($($argument: $type),*) $(-> $result)?
-            })*
-            $(function! {
-                { #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")] }
-                // SAFETY: as above.
-                unsafe { Avx2Bmi2::new_unchecked() };
-                $of_copies($($copy: $copies),*) -> $found
             })*
         }
 
@@ -151,18 +137,11 @@ macro_rules! operations {
 }
 
 operations! {
-    blocks {
-        contains(blocks: &[CacheLine], hash: u64) -> bool;
-        count(blocks: &[CacheLine], hash: u64) -> u64;
-        insert(blocks: &mut [CacheLine], hash: u64) -> bool;
-        remove(blocks: &mut [CacheLine], hash: u64) -> bool;
-        contains_batch(blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]);
-        insert_batch(blocks: &mut [CacheLine], hashes: &[u64]) -> usize;
-        remove_batch(blocks: &mut [CacheLine], hashes: &[u64], removed: &mut [u64]) -> u64;
-    }
-    copies {
-        pair_contains(pair: &[CacheLine; 2], of: Fingerprint) -> bool;
-        put(block: &mut CacheLine, of: Fingerprint) -> bool;
-        take(block: &mut CacheLine, of: Fingerprint) -> bool;
-    }
+    contains(blocks: &[CacheLine], hash: u64) -> bool;
+    count(blocks: &[CacheLine], hash: u64) -> u64;
+    insert(blocks: &mut [CacheLine], hash: u64) -> bool;
+    remove(blocks: &mut [CacheLine], hash: u64) -> bool;
+    contains_batch(blocks: &[CacheLine], hashes: &[u64], found: &mut [u64]);
+    insert_batch(blocks: &mut [CacheLine], hashes: &[u64]) -> usize;
+    remove_batch(blocks: &mut [CacheLine], hashes: &[u64], removed: &mut [u64]) -> u64;
 }

@@ -2,7 +2,7 @@
 //! operations that are compiled with them.
 
 use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
-use super::shape::{Fingerprint, PairParams, Place};
+use super::shape::{PairParams, Place};
 use crate::kernel::select::{Portable, Select};
 use crate::store::CacheLine;
 
@@ -92,27 +92,6 @@ pub(super) trait TableOps {
         params: &PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
-    ) -> bool;
-    /// Returns whether one of the two blocks of a fingerprint contains it.
-    fn pair_contains(
-        select: impl Planes,
-        params: &PairParams,
-        pair: &[CacheLine; 2],
-        of: Fingerprint,
-    ) -> bool;
-    /// Inserts a fingerprint into a block; false if no slot is free.
-    fn put(
-        select: impl Planes,
-        params: &PairParams,
-        block: &mut CacheLine,
-        of: Fingerprint,
-    ) -> bool;
-    /// Removes a fingerprint from a block; false if it is not there.
-    fn take(
-        select: impl Planes,
-        params: &PairParams,
-        block: &mut CacheLine,
-        of: Fingerprint,
     ) -> bool;
     fn contains_batch(
         select: impl Planes,

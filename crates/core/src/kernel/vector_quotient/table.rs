@@ -60,13 +60,6 @@ impl PairTable {
         self.params.other_block(place.block, place.fingerprint)
     }
 
-    /// Returns the second block of the place of a hash.
-    #[cfg(feature = "std")]
-    #[inline]
-    pub(super) fn second_block_of(&self, hash: u64, place: Place) -> u64 {
-        self.params.second_block(hash, place)
-    }
-
     /// Prefetches the blocks of a hash.
     #[inline]
     pub(crate) fn prefetch(&self, blocks: &[CacheLine], hash: u64) {
@@ -129,27 +122,6 @@ impl PairTable {
     ) -> u64 {
         // SAFETY: the processor has the instructions.
         unsafe { (self.operations.remove_batch)(&self.params, blocks, hashes, removed) }
-    }
-
-    /// Returns whether one of the two blocks of a fingerprint contains it.
-    #[inline]
-    pub(super) fn pair_contains(&self, pair: &[CacheLine; 2], of: Fingerprint) -> bool {
-        // SAFETY: the processor has the instructions.
-        unsafe { (self.operations.pair_contains)(&self.params, pair, of) }
-    }
-
-    /// Inserts a fingerprint into a block; false if no slot is free.
-    #[inline]
-    pub(super) fn put(&self, block: &mut CacheLine, of: Fingerprint) -> bool {
-        // SAFETY: the processor has the instructions.
-        unsafe { (self.operations.put)(&self.params, block, of) }
-    }
-
-    /// Removes a fingerprint from a block; false if it is not there.
-    #[inline]
-    pub(super) fn take(&self, block: &mut CacheLine, of: Fingerprint) -> bool {
-        // SAFETY: the processor has the instructions.
-        unsafe { (self.operations.take)(&self.params, block, of) }
     }
 
     /// Returns the number of tags of a block, if the block is sound.
@@ -373,28 +345,6 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
         hash: u64,
     ) -> bool {
         Self::remove_hash(select, Self::constant(params), blocks, hash)
-    }
-
-    #[inline(always)]
-    fn pair_contains(
-        select: impl Planes,
-        _: &PairParams,
-        pair: &[CacheLine; 2],
-        of: Fingerprint,
-    ) -> bool {
-        let pair = [line_as_bytes(&pair[0]), line_as_bytes(&pair[1])];
-        let equal = Self::equal_in_both(select, pair, of);
-        Self::any_in_bucket(select, pair, of.bucket, equal)
-    }
-
-    #[inline(always)]
-    fn put(select: impl Planes, _: &PairParams, block: &mut CacheLine, of: Fingerprint) -> bool {
-        Self::insert_if_free(select, core::slice::from_mut(block), 0, of)
-    }
-
-    #[inline(always)]
-    fn take(select: impl Planes, _: &PairParams, block: &mut CacheLine, of: Fingerprint) -> bool {
-        Self::remove_at(select, core::slice::from_mut(block), 0, of)
     }
 
     #[inline(always)]

@@ -256,9 +256,7 @@ const NUMBERS: [&[u8]; 3] = [b"CAPACITY", b"ERROR", b"EXPANSION"];
 /// Folds a seed of 32 bytes, as in valkey-bloom, to a key of 16 bytes.
 fn fold_seed(seed: &[u8]) -> Option<[u8; 16]> {
     let (first, second) = seed.split_first_chunk::<16>()?;
-    if second.len() != 16 {
-        return None;
-    }
-    let [low, high] = HashSpec::wide_keyed(*first).hash_wide(second);
+    let second: &[u8; 16] = second.try_into().ok()?;
+    let (low, high) = (HashSpec::keyed(*first).hash(second), HashSpec::keyed(*second).hash(first));
     Some((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }

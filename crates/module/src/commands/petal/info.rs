@@ -136,9 +136,7 @@ fn fields(stored: &StoredFilter, full: bool) -> Vec<(&'static CStr, Value)> {
         // Reads the whole filter, so it is computed once.
         let fpr = common.estimated_fpr();
         let overfull = match common.filter_type() {
-            FilterType::Wide | FilterType::Quotient | FilterType::VectorQuotient => {
-                common.is_overfull()
-            }
+            FilterType::Quotient | FilterType::VectorQuotient => common.is_overfull(),
             _ => is_overfull(common.target_fpr(), fpr, common.size_bytes().saturating_mul(8)),
         };
         push(c"estimated-fpr", Value::Number(fpr));

@@ -21,9 +21,6 @@ const MAX_TIME_TO_LIVE: u64 = 1000 * 366 * 86_400_000;
 /// The `TTL` option of commands that create a filter.
 pub(super) const TTL: Arg = Arg::new(c"time_to_live", ArgKind::Text).option(c"TTL");
 
-/// Default number of generations, as in `WindowedBuilder::generations`.
-const DEFAULT_GENERATIONS: u32 = 4;
-
 pub(in crate::commands) struct Reserve;
 
 impl Command for Reserve {
@@ -316,7 +313,7 @@ impl Options {
             TypeOption::VectorQuotient => FilterKind::VectorQuotient,
             TypeOption::Window => FilterKind::Window {
                 milliseconds: self.window,
-                generations: self.generations.unwrap_or(DEFAULT_GENERATIONS),
+                generations: self.generations.unwrap_or(petal::FilterSpec::GENERATIONS),
             },
         })
     }
