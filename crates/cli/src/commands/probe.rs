@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
+use petal_lines::atomic_file::open_whole;
 use petal_lines::{LineBuffer, Progress as _, Settings, Source};
 
 use super::{print, prints_lines, settings};
@@ -238,7 +239,7 @@ fn open(path: &Path) -> Result<File> {
         let path = path.display();
         return Err(Failure::Message(format!("{path}: is {what}, expected a Parquet file")));
     }
-    File::open(path).map_err(failed)
+    open_whole(path).map_err(failed)
 }
 
 /// The results so far.
