@@ -1,5 +1,5 @@
-//! Fields of RedisBloom's filters from a server's file: what loads is used, saved and loaded again. No panic, no large
-//! allocation from an unchecked length.
+//! Fields of RedisBloom's filters and sketches from a server's file: what loads is used, saved and loaded again. No
+//! panic, no large allocation from an unchecked length.
 
 #![no_main]
 

@@ -95,7 +95,7 @@ impl Settings<'_> {
         let input = self.spellings.first_input().filter(|_| !self.text);
         let Some(input) = input else { return Vec::new() };
         let mut differences = self.spellings.all().differences(filter);
-        differences.retain(|difference| !found || *difference != SpellingDifference::OneAndBoth);
+        differences.retain(|difference| difference.matters(found));
         differences.into_iter().map(|difference| (difference, input.clone())).collect()
     }
 

@@ -32,7 +32,7 @@ mod server;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {
-    /// Loads RedisBloom's filters from arbitrary RDB fields.
+    /// Loads RedisBloom's filters and sketches from arbitrary RDB fields.
     pub fn redisbloom_fields(data: &[u8]) {
         crate::redisbloom::fuzz_checks::fields(data);
     }

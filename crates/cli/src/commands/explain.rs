@@ -3,15 +3,17 @@
 use std::os::unix::ffi::OsStrExt as _;
 
 use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership, Persist as _};
-use petal_lines::{MemoryLimit, Source, Transform, transform_key, transforms_text};
+use petal_lines::{
+    MemoryLimit, Source, Transform, recorded_spelling, transform_key, transforms_text,
+};
 use serde_json::{Value, json};
 
 use super::print;
 use crate::args::{ExplainArgs, FormatArg};
 use crate::error::{Failure, Outcome, Result};
-use crate::files::filter_file;
 use crate::files::foreign_file::{self, AnyFile};
-use crate::files::key_transforms;
+use crate::files::{filter_file, key_transforms, spelling};
+use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
@@ -26,6 +28,11 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
         AnyFilter::Windowed(filter) => filter.explain_mixed_hash_at(args.clock.now(), hash),
         _ => filter.as_dyn().explain_mixed_hash(hash),
     };
+    if let Some(recorded) = recorded_spelling(filter.metadata(), filter.as_dyn().inserted()) {
+        let progress = ProgressReporter::silent(false);
+        let found = explanation.contains;
+        spelling::warn_if_key_differs(key, recorded, found, &args.filter, &progress);
+    }
     let answer = Answer { filter: filter.as_dyn(), key, hash, explanation, transforms };
     print(&if args.json { answer.json() } else { answer.table() })?;
     Ok(Outcome::Done)

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
+use petal_lines::atomic_file::open_whole;
 use petal_lines::{LineBuffer, Progress as _, Settings, Source, Spellings};
 
 use super::{print, prints_lines, settings};
@@ -240,7 +241,7 @@ fn open(path: &Path) -> Result<File> {
         let path = path.display();
         return Err(Failure::Message(format!("{path}: is {what}, expected a Parquet file")));
     }
-    File::open(path).map_err(failed)
+    open_whole(path).map_err(failed)
 }
 
 /// The results so far.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, Membership, WindowedBloomFilter};
-use petal_lines::atomic_file::{AtomicFile, beside, check_whole};
+use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
 use petal_lines::{
     AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full,
     filter_metadata, recorded_log_id, recorded_spelling, seen, with_log_id, with_spelling,
@@ -261,7 +261,7 @@ impl SeenFiles {
     }
 
     fn open_exact(&self) -> Result<File> {
-        check_whole(&self.exact).and_then(|()| File::open(&self.exact)).map_err(|error| {
+        open_whole(&self.exact).map_err(|error| {
             Failure::Message(format!("{}: cannot read: {}", self.exact.display(), io_text(&error)))
         })
     }

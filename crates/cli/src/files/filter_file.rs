@@ -6,7 +6,7 @@ use std::path::Path;
 
 use petal::{AnyFilter, Mapped, Membership, Persist as _};
 use petal_interop::ForeignFilter;
-use petal_lines::atomic_file::check_whole;
+use petal_lines::atomic_file::open_whole;
 use petal_lines::{MIN_MEMORY, Source};
 
 use super::output::Output;
@@ -97,8 +97,7 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
             "{path}: is {found}, expected a filter file; save the filter to a file first"
         )));
     }
-    check_whole(path).map_err(failed)?;
-    File::open(path).map_err(failed)
+    open_whole(path).map_err(failed)
 }
 
 /// Returns an error if the memory limit is below the minimum of every job.

@@ -19,7 +19,23 @@ pub(crate) fn warn_if_different(
 ) {
     let filter = filter.display().to_string();
     for (difference, input) in settings.spelling_differences(recorded, found) {
-        progress.print(&warning(difference, notes::name(&input), &filter));
+        let text = difference.text(notes::name(&input), &filter);
+        progress.print(&warning(difference, &text));
+    }
+}
+
+/// Warns if a key is spelled differently from those of a filter. `found`: it was found in it.
+pub(crate) fn warn_if_key_differs(
+    key: &[u8],
+    recorded: Spelling,
+    found: bool,
+    filter: &Path,
+    progress: &ProgressReporter,
+) {
+    let differences = Spelling::of_key(key).differences(Some(recorded));
+    for difference in differences.into_iter().filter(|difference| difference.matters(found)) {
+        let text = difference.text_of_key(&filter.display().to_string());
+        progress.print(&warning(difference, &text));
     }
 }
 
@@ -34,12 +50,12 @@ pub(crate) fn warn_if_filters_differ(
     let keys = recorded_spelling(others, inserted_of_other).unwrap_or_default();
     for difference in keys.differences(recorded) {
         let [path, other] = [path, other].map(|path| path.display().to_string());
-        progress.print(&warning(difference, &other, &path));
+        progress.print(&warning(difference, &difference.text(&other, &path)));
     }
 }
 
-fn warning(difference: SpellingDifference, input: &str, filter: &str) -> String {
-    let (text, transform) = (difference.text(input, filter), difference.remedy());
+fn warning(difference: SpellingDifference, text: &str) -> String {
+    let transform = difference.remedy();
     match difference.needs_rebuilding() {
         true => format!("warning: {text}; build the filter with --key-transform {transform}"),
         false => format!("warning: {text}; remove it with --key-transform {transform}"),

@@ -338,3 +338,29 @@ fn file_of_another_user_is_written_in_place() {
         fs::remove_file(dir.files.file(&format!("{name}.petal-backup"))).unwrap();
     }
 }
+
+/// The file that a copy belongs to may be half written, whatever its format and whatever reads it.
+#[test]
+fn filter_beside_a_copy_of_its_old_contents_is_not_read() {
+    let dir = TestDir::new();
+    dir.write("a", "x\n");
+    for (name, options) in
+        [("own", ""), ("other", "--format guava"), ("packed", "--format dcso --gzip")]
+    {
+        dir.run(&format!("build -n 9 {options} -o {name} a")).ok();
+        let copy = format!("{name}.petal-backup");
+        dir.write(&copy, "old\n");
+        for command in [
+            format!("check {name} a"),
+            format!("add {name} a"),
+            format!("info {name}"),
+            format!("verify {name}"),
+            format!("merge -o out {name} {name}"),
+        ] {
+            let line = dir.run(&command).failure();
+            assert!(line.contains(&format!("restore or remove {copy}")), "{command}: {line}");
+        }
+        fs::remove_file(dir.files.file(&copy)).unwrap();
+        dir.run(&format!("verify {name}")).ok();
+    }
+}

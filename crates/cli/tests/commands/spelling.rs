@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::common::TestDir;
+use crate::common::{TestDir, run_with_input};
 
 const MIXED: &str = "warning: the lines of crlf end with CRLF, those of lines do not";
 
@@ -211,4 +211,55 @@ fn hexadecimal_keys_in_another_case_give_a_warning() {
         output.err
     );
     assert_eq!(dir.run("seen s upper").err, "");
+}
+
+/// `explain` asks for one key, which is compared with those of the filter, too.
+#[test]
+fn explained_key_in_another_spelling_gives_a_warning() {
+    let dir = dir();
+    dir.write("upper", "0AFF\n12\n");
+    dir.write("both", "one\r\ntwo\n");
+    for (filter, input) in [("u", "upper"), ("lf", "lines"), ("cr", "crlf"), ("both.f", "both")] {
+        dir.run(&format!("build -q -n 100 -o {filter} {input}")).ok();
+    }
+    dir.run("build -n 100 -o t --key-transform lowercase upper").ok();
+    let explained = |filter: &str, key: &str| {
+        let mut command = dir.petal("explain");
+        command.args([filter, key]);
+        let output = run_with_input(command, b"");
+        assert_eq!(output.code, Some(0), "{}", output.err);
+        assert!(output.out.starts_with(b"key "));
+        output.err
+    };
+    for (filter, key, warning) in [
+        (
+            "u",
+            "0aff",
+            "the key is hexadecimal in lowercase, those in u in uppercase: keys that look \
+                       equal differ; build the filter with --key-transform lowercase",
+        ),
+        (
+            "lf",
+            "one\r",
+            "the key ends with CRLF, those in lf do not: the CR is part of the line, so \
+                         lines that look equal differ; build the filter with --key-transform strip-cr",
+        ),
+        ("cr", "one", "the key ends with LF, those in cr with CRLF"),
+        ("both.f", "one", "some lines in both.f end with CRLF and others with LF"),
+    ] {
+        let err = explained(filter, key);
+        assert!(err.starts_with(&format!("petal: warning: {warning}")), "{filter}: {err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+    for (filter, key) in [
+        ("u", "0AFF"),
+        ("u", "12"),
+        ("u", "word"),
+        ("t", "0AFF"),
+        ("lf", "one"),
+        ("cr", "one\r"),
+        ("both.f", "two"),
+    ] {
+        assert_eq!(explained(filter, key), "", "{filter} {key:?}");
+    }
 }

@@ -163,13 +163,14 @@ pub fn with_spelling(metadata: &str, spelling: Spelling) -> String {
 }
 
 /// Returns the metadata of the union of two filters, given the metadata and the number of keys of both.
+/// It is not known how keys are spelled whose metadata is not that of lines.
 #[must_use]
 pub fn union_metadata((metadata, inserted): (&str, u64), (other, others): (&str, u64)) -> String {
     let union = with_keys_of(metadata, other);
-    match (recorded_spelling(metadata, inserted), recorded_spelling(other, others)) {
-        (Some(one), Some(other)) => with_spelling(&union, one.union(other)),
-        _ => union,
-    }
+    let Some(recorded) = recorded_spelling(metadata, inserted) else { return union };
+    let unknown = || if others == 0 { Spelling::default() } else { Spelling::UNKNOWN };
+    let added = recorded_spelling(other, others).unwrap_or_else(unknown);
+    with_spelling(&union, recorded.union(added))
 }
 
 /// Returns the metadata of a filter that belongs to a fingerprint log, whose
@@ -461,6 +462,11 @@ mod tests {
         for other in ["", "{}", "text", r#"{"keys":"records"}"#] {
             assert_eq!(recorded_spelling(other, 1), None, "{other}");
             assert_eq!(with_spelling(other, seen[5]), other);
+            // Keys from elsewhere may be spelled in any way.
+            let upper_and_unknown = union_metadata((&texts[2], 1), (other, 1));
+            let recorded = recorded_spelling(&upper_and_unknown, 1);
+            assert_eq!(recorded.and_then(Spelling::hex_case), None, "{other}");
+            assert_eq!(union_metadata((&texts[2], 1), (other, 0)), with_keys_of(&texts[2], other));
         }
     }
 

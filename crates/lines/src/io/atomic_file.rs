@@ -250,10 +250,19 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Checks that no run is writing a file in place, or was killed meanwhile: it would be damaged.
+/// Opens a file that no run is writing in place. A file of which a part is written would be damaged.
 ///
 /// # Errors
-/// If there is a copy of its old contents.
+/// If it cannot be opened, or there is a copy of its old contents, which a killed run leaves.
+pub fn open_whole(path: &Path) -> io::Result<File> {
+    check_whole(path)?;
+    File::open(path)
+}
+
+/// Returns an error if there is a copy of a file's old contents.
+///
+/// # Errors
+/// If there is.
 pub fn check_whole(path: &Path) -> io::Result<()> {
     let backup = beside(&resolve_links(path)?, BACKUP);
     if !backup.exists() {

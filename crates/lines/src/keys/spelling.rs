@@ -56,6 +56,17 @@ impl Spelling {
         Self(ends | case)
     }
 
+    /// Keys that are not lines and may be hexadecimal in any case.
+    pub(crate) const UNKNOWN: Self = Self(LF | OTHER);
+
+    /// Returns the spelling of one key, which is a line without its line end.
+    #[must_use]
+    pub fn of_key(key: &[u8]) -> Self {
+        let seen = SeenSpelling::default();
+        seen.look_at(&KeySpec::default(), b'\n', [key].into_iter(), false);
+        seen.get()
+    }
+
     /// Returns the line ends in the first bytes of an input whose keys are its lines.
     pub(crate) fn of_line_ends(begin: &[u8]) -> Self {
         let is_crlf = |end: usize| end > 0 && begin[end - 1] == b'\r';
@@ -138,30 +149,40 @@ impl SpellingDifference {
     /// Returns the text of a warning about the keys of `input`.
     #[must_use]
     pub fn text(self, input: &str, filter: &str) -> String {
+        let subjects = [format!("the lines of {input} end"), format!("the keys of {input} are")];
+        self.text_about(subjects.each_ref().map(String::as_str), filter)
+    }
+
+    /// Returns the text of a warning about one key.
+    #[must_use]
+    pub fn text_of_key(self, filter: &str) -> String {
+        self.text_about(["the key ends", "the key is"], filter)
+    }
+
+    fn text_about(self, [ends, is]: [&str; 2], filter: &str) -> String {
         const CR: &str = "the CR is part of the line, so lines that look equal differ";
         const CASE: &str = "keys that look equal differ";
         match self {
-            Self::CrlfAndUnknown => {
-                format!("the lines of {input} end with CRLF, and the CR is part of the key")
-            }
-            Self::CrlfAndLf => {
-                format!("the lines of {input} end with CRLF, those in {filter} do not: {CR}")
-            }
-            Self::LfAndCrlf => {
-                format!("the lines of {input} end with LF, those in {filter} with CRLF: {CR}")
-            }
+            Self::CrlfAndUnknown => format!("{ends} with CRLF, and the CR is part of the key"),
+            Self::CrlfAndLf => format!("{ends} with CRLF, those in {filter} do not: {CR}"),
+            Self::LfAndCrlf => format!("{ends} with LF, those in {filter} with CRLF: {CR}"),
             Self::OneAndBoth => {
                 format!("some lines in {filter} end with CRLF and others with LF: {CR}")
             }
-            Self::LowerAndUpper => format!(
-                "the keys of {input} are hexadecimal in lowercase, those in {filter} in uppercase: \
-                 {CASE}"
-            ),
-            Self::UpperAndLower => format!(
-                "the keys of {input} are hexadecimal in uppercase, those in {filter} in lowercase: \
-                 {CASE}"
-            ),
+            Self::LowerAndUpper => {
+                format!("{is} hexadecimal in lowercase, those in {filter} in uppercase: {CASE}")
+            }
+            Self::UpperAndLower => {
+                format!("{is} hexadecimal in uppercase, those in {filter} in lowercase: {CASE}")
+            }
         }
+    }
+
+    /// Returns whether the difference matters. `found`: keys were found in the filter, or none were looked
+    /// for; then it does not matter that the filter has lines that end in both ways.
+    #[must_use]
+    pub fn matters(self, found: bool) -> bool {
+        !found || self != Self::OneAndBoth
     }
 
     /// Returns the transform that makes such keys equal.

@@ -2,14 +2,26 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is a bug, and is to be seen")]
 
-use super::{Bloom, Cuckoo, CuckooParams};
+use super::{Bloom, Cuckoo, CuckooParams, Sketch, SketchType};
 use crate::server::{FieldReader, FieldWriter};
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Field {
     Unsigned(u64),
     Double(f64),
     Bytes(Box<[u8]>),
+}
+
+/// Equal bits: a number that is not one equals itself.
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unsigned(one), Self::Unsigned(other)) => one == other,
+            (Self::Double(one), Self::Double(other)) => one.to_bits() == other.to_bits(),
+            (Self::Bytes(one), Self::Bytes(other)) => one == other,
+            _ => false,
+        }
+    }
 }
 
 /// A sequence of fields.
@@ -91,6 +103,27 @@ pub(super) fn use_cuckoo(fields: &Fields, version: i32) -> bool {
     true
 }
 
+/// Loads and copies a sketch, which saves the fields that it has read. Returns `false` if the fields are
+/// rejected.
+pub(super) fn use_sketch(
+    sketch_type: SketchType,
+    fields: &Fields,
+    version: i32,
+    limit: u64,
+) -> bool {
+    let mut left = fields.clone();
+    let Ok(sketch) = Sketch::load(sketch_type, version, limit, &mut left) else { return false };
+    assert!(sketch.memory_usage() <= limit.saturating_add(size_of::<Sketch>() as u64));
+    let mut read = fields.clone();
+    read.0.truncate(fields.0.len() - left.0.len());
+    for sketch in [sketch.copy().unwrap(), sketch] {
+        let mut saved = Fields::default();
+        sketch.save(&mut saved);
+        assert_eq!(saved, read);
+    }
+    true
+}
+
 /// Decodes fuzz input to choices.
 struct Source<'a>(&'a [u8]);
 
@@ -146,18 +179,52 @@ fn filters(source: &mut Source<'_>) -> (Bloom, Cuckoo) {
     (bloom, cuckoo)
 }
 
-/// Loads arbitrary fields, or fields of filters with some replaced.
+/// The fields of a valid sketch: `U` is one of these numbers, `D` a double, `B` bytes.
+pub(super) fn sketch_fields(types: &str, numbers: &[u64]) -> Fields {
+    let mut numbers = numbers.iter();
+    let field = |field| match field {
+        'U' => Field::Unsigned(numbers.next().copied().unwrap_or(0)),
+        'D' => Field::Double(0.5),
+        _ => Field::Bytes(Box::from(&b"bytes"[..])),
+    };
+    Fields(types.chars().map(field).collect())
+}
+
+/// Returns the fields of a small sketch.
+fn sketch(source: &mut Source<'_>) -> (SketchType, Fields) {
+    let kind = source.byte();
+    let [one, other] = [source.byte(), source.byte()].map(|count| count % 8);
+    let numbers = [one, other].map(u64::from);
+    match kind % 3 {
+        0 => (SketchType::CountMin, sketch_fields("UUUB", &numbers)),
+        1 => {
+            let types = format!("UUUDBB{}", "B".repeat(one.into()));
+            (SketchType::TopK, sketch_fields(&types, &numbers))
+        }
+        _ => {
+            let types = format!("DDDUUUUDD{}", "DD".repeat((one + other).into()));
+            (SketchType::TDigest, sketch_fields(&types, &[610, numbers[0], numbers[1]]))
+        }
+    }
+}
+
+/// Loads arbitrary fields, or fields of filters and sketches with some replaced.
 pub(crate) fn fields(data: &[u8]) {
     let mut source = Source(data);
     let (bloom, cuckoo) = filters(&mut source);
+    let (sketch_type, mut sketches) = sketch(&mut source);
     let (mut blooms, mut cuckoos) = (Fields::default(), Fields::default());
     if source.byte() % 8 > 0 {
         bloom.save(&mut blooms);
         cuckoo.save(&mut cuckoos);
+    } else {
+        sketches = Fields::default();
     }
     let version = i32::from(source.byte() % 6);
+    // Some sketches are too large.
+    let limit = 1 << (source.byte() % 16);
     while !source.is_over() {
-        for fields in [&mut blooms, &mut cuckoos] {
+        for fields in [&mut blooms, &mut cuckoos, &mut sketches] {
             let at = source.byte();
             match fields.0.get_mut(usize::from(at)) {
                 Some(field) => *field = source.field(),
@@ -167,8 +234,10 @@ pub(crate) fn fields(data: &[u8]) {
     }
     use_bloom(&blooms, version);
     use_cuckoo(&cuckoos, version);
+    use_sketch(sketch_type, &sketches, version, limit);
     use_bloom(&blooms, 4);
     use_cuckoo(&cuckoos, 4);
+    use_sketch(sketch_type, &sketches, 0, u64::MAX);
 }
 
 /// Loads chunks of filters at arbitrary positions, after a header with changed bytes.

@@ -11,24 +11,24 @@
 //! Source: Fan, Andersen, Kaminsky & Mitzenmacher 2014, "Cuckoo filter: practically better than
 //! Bloom".
 
+mod layer;
+mod params;
+
 use petal_interop::redisbloom::cuckoo_hash;
 
-use super::byte_arrays::{self, zeroed};
-use crate::error::{FilterError, MAX_BYTES};
+use self::layer::{Layer, Position};
+pub(crate) use self::params::CuckooParams;
+use self::params::DEFAULTS;
+use super::byte_arrays;
+use crate::error::FilterError;
 use crate::server::{FieldReader, FieldWriter};
 
 /// The memory that RedisBloom reports for a filter without layers, and for each layer without its
 /// slots.
 const FILTER_BYTES: u64 = 40;
 const LAYER_BYTES: u64 = 16;
-/// Maximum size of a layer. RedisBloom computes slot numbers with 32 bits, except when it moves
-/// fingerprints, so it loses keys in larger layers.
-const MAX_LAYER_BYTES: u64 = 1 << 32;
 /// Length of the first chunk of a dump.
 const HEADER: usize = 38;
-/// The parameters of encodings without these fields.
-const DEFAULTS: CuckooParams =
-    CuckooParams { buckets: 0, bucket_size: 2, iterations: 20, expansion: 1 };
 
 /// Maximum number of layers: RedisBloom counts them with 16 bits. Its default setting is 32, but
 /// one command with many items may add thousands.
@@ -36,86 +36,6 @@ const MAX_LAYERS: u64 = u16::MAX as u64;
 /// Maximum number of layers in a header from a client. A lookup visits every layer, so more would
 /// take milliseconds.
 pub(crate) const MAX_ANNOUNCED_LAYERS: u64 = 1024;
-
-/// The parameters of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CuckooParams {
-    /// Buckets of the first layer, a power of two.
-    pub(crate) buckets: u64,
-    /// Slots per bucket, 1 to 255.
-    pub(crate) bucket_size: u16,
-    /// Maximum number of fingerprints that an insert moves.
-    pub(crate) iterations: u16,
-    /// The buckets of a layer divided by those of the layer before, a power of two; 0: the filter
-    /// does not grow.
-    pub(crate) expansion: u16,
-}
-
-impl CuckooParams {
-    /// Returns the parameters for the arguments of `CF.RESERVE`.
-    pub(crate) fn new(
-        capacity: u64,
-        bucket_size: u16,
-        iterations: u16,
-        expansion: u16,
-    ) -> Result<Self, FilterError> {
-        let buckets = (capacity / u64::from(bucket_size.max(1))).max(1);
-        let buckets = buckets.checked_next_power_of_two().ok_or(FilterError::OutOfMemory)?;
-        let expansion = if expansion == 0 { 0 } else { expansion.next_power_of_two() };
-        Self { buckets, bucket_size, iterations, expansion }.checked()
-    }
-
-    fn checked(self) -> Result<Self, FilterError> {
-        let valid = self.buckets.is_power_of_two()
-            && (1..=255).contains(&self.bucket_size)
-            && self.iterations > 0
-            && (self.expansion == 0 || self.expansion.is_power_of_two());
-        if valid { Ok(self) } else { FilterError::malformed("invalid bucket parameters") }
-    }
-
-    /// Returns the number of buckets of a layer; `None` on overflow.
-    fn buckets_of(&self, layer: u64) -> Option<u64> {
-        let doublings = u64::from(self.expansion.max(1).trailing_zeros()).checked_mul(layer)?;
-        let doublings = u32::try_from(doublings).ok().filter(|doublings| *doublings < 64)?;
-        self.buckets.checked_mul(1 << doublings)
-    }
-
-    /// Returns the size of a layer; `None` if it exceeds [`MAX_LAYER_BYTES`].
-    fn bytes_of(&self, layer: u64) -> Option<u64> {
-        let bytes = self.buckets_of(layer)?.checked_mul(self.bucket_size.into())?;
-        Some(bytes).filter(|bytes| *bytes <= MAX_LAYER_BYTES)
-    }
-
-    /// Checks that a filter with this number of layers fits within a memory limit.
-    fn check_bytes(&self, layers: u64, memory_limit: u64) -> Result<(), FilterError> {
-        let mut total = size_of::<Cuckoo>() as u64;
-        let overhead = size_of::<Layer>() as u64;
-        for layer in 0..layers {
-            total = self.check_layer(total, layer, overhead, memory_limit)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the memory with one more layer, if it is within the limit.
-    fn check_layer(
-        &self,
-        total: u64,
-        layer: u64,
-        overhead: u64,
-        memory_limit: u64,
-    ) -> Result<u64, FilterError> {
-        let slots = self.buckets_of(layer).and_then(|n| n.checked_mul(self.bucket_size.into()));
-        let slots = slots.filter(|slots| *slots <= MAX_BYTES).ok_or(FilterError::TooLarge)?;
-        let total = total.saturating_add(slots).saturating_add(overhead);
-        if total > memory_limit {
-            Err(FilterError::MemoryLimit)
-        } else if slots > MAX_LAYER_BYTES {
-            Err(FilterError::LayerTooLarge)
-        } else {
-            Ok(total)
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Cuckoo {
@@ -125,122 +45,6 @@ pub(crate) struct Cuckoo {
     /// Slots of all layers.
     slots: u64,
     layers: Vec<Layer>,
-}
-
-/// The position of a key: its fingerprint, and two numbers whose lower bits are its buckets.
-#[derive(Clone, Copy)]
-struct Position {
-    fingerprint: u8,
-    first: u64,
-    second: u64,
-}
-
-impl Position {
-    fn of(hash: u64) -> Self {
-        Self::at(hash, (hash % 255 + 1) as u8)
-    }
-
-    /// Returns the position of a fingerprint that is stored in a bucket.
-    fn at(bucket: u64, fingerprint: u8) -> Self {
-        Self { fingerprint, first: bucket, second: other_bucket(bucket, fingerprint) }
-    }
-}
-
-/// Returns the other bucket of a fingerprint.
-fn other_bucket(bucket: u64, fingerprint: u8) -> u64 {
-    bucket ^ (u64::from(fingerprint) * 0x5bd1_e995)
-}
-
-#[derive(Debug)]
-struct Layer {
-    /// Number of buckets minus one.
-    mask: u64,
-    bucket_size: usize,
-    slots: Box<[u8]>,
-}
-
-impl Layer {
-    fn new(params: &CuckooParams, layer: u64) -> Result<Self, FilterError> {
-        Self::from_slots(
-            params,
-            layer,
-            zeroed(params.bytes_of(layer).ok_or(FilterError::MemoryLimit)?)?,
-        )
-    }
-
-    fn from_slots(
-        params: &CuckooParams,
-        layer: u64,
-        slots: Box<[u8]>,
-    ) -> Result<Self, FilterError> {
-        let buckets = params.buckets_of(layer).ok_or(FilterError::MemoryLimit)?;
-        if params.bytes_of(layer).ok_or(FilterError::MemoryLimit)? != slots.len() as u64 {
-            return FilterError::malformed(
-                "the number of slots of a layer does not match its buckets",
-            );
-        }
-        Ok(Self { mask: buckets - 1, bucket_size: params.bucket_size.into(), slots })
-    }
-
-    #[inline]
-    fn bucket(&self, number: u64) -> &[u8] {
-        let at = (number & self.mask) as usize * self.bucket_size;
-        &self.slots[at..at + self.bucket_size]
-    }
-
-    #[inline]
-    fn bucket_mut(&mut self, number: u64) -> &mut [u8] {
-        let at = (number & self.mask) as usize * self.bucket_size;
-        &mut self.slots[at..at + self.bucket_size]
-    }
-
-    #[inline]
-    fn contains(&self, position: Position) -> bool {
-        self.bucket(position.first).contains(&position.fingerprint)
-            || self.bucket(position.second).contains(&position.fingerprint)
-    }
-
-    fn count(&self, position: Position) -> u64 {
-        let count = |bucket: u64| {
-            self.bucket(bucket).iter().filter(|slot| **slot == position.fingerprint).count() as u64
-        };
-        // RedisBloom counts twice if both are the same bucket.
-        count(position.first) + count(position.second)
-    }
-
-    /// Replaces the first slot with the value `old` in a key's buckets. Returns whether there is
-    /// one.
-    #[inline]
-    fn replace(&mut self, position: Position, old: u8, new: u8) -> bool {
-        for bucket in [position.first, position.second] {
-            if let Some(slot) = self.bucket_mut(bucket).iter_mut().find(|slot| **slot == old) {
-                *slot = new;
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Inserts a fingerprint by moving others to their other buckets until one finds a free slot.
-    /// If none does, all moves are undone.
-    fn kick(&mut self, position: Position, iterations: u16) -> bool {
-        let (mut fingerprint, mut bucket, mut victim) = (position.fingerprint, position.first, 0);
-        for _ in 0..iterations {
-            std::mem::swap(&mut self.bucket_mut(bucket)[victim], &mut fingerprint);
-            bucket = other_bucket(bucket, fingerprint);
-            if let Some(free) = self.bucket_mut(bucket).iter_mut().find(|slot| **slot == 0) {
-                *free = fingerprint;
-                return true;
-            }
-            victim = (victim + 1) % self.bucket_size;
-        }
-        for _ in 0..iterations {
-            victim = (victim + self.bucket_size - 1) % self.bucket_size;
-            bucket = other_bucket(bucket, fingerprint);
-            std::mem::swap(&mut self.bucket_mut(bucket)[victim], &mut fingerprint);
-        }
-        false
-    }
 }
 
 // ---- Construction -------------------------------------------------------------------------------
@@ -513,7 +317,10 @@ impl Cuckoo {
         memory_limit: u64,
     ) -> Result<Self, FilterError> {
         check_layers(params.checked()?, layers)?;
-        params.check_bytes(layers, memory_limit)?;
+        let overhead = size_of::<Layer>() as u64;
+        (0..layers).try_fold(size_of::<Self>() as u64, |total, layer| {
+            params.check_layer(total, layer, overhead, memory_limit)
+        })?;
         let mut filter = Self { params, items, deletes, slots: 0, layers: Vec::new() };
         filter.layers.try_reserve_exact(layers as usize).map_err(|_| FilterError::OutOfMemory)?;
         for _ in 0..layers {
