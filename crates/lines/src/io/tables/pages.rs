@@ -80,8 +80,8 @@ impl PageFile {
     /// Returns the page header that was read last, and the memory of its page.
     pub(super) fn last_header(&self) -> Option<(PageHeader, u64)> {
         let pages = self.pages();
-        let columns = pages.columns.iter();
-        let column = columns.filter(|column| column.headers[0].0 != u64::MAX).next_back()?;
+        let mut columns = pages.columns.iter();
+        let column = columns.rfind(|column| column.headers[0].0 != u64::MAX)?;
         let header = column.headers[0].1?;
         Some((header, column.memory(header)))
     }
