@@ -13,7 +13,8 @@ use petal::{
 
 use super::size::SizeBy;
 use super::spec::FilterSpec;
-use crate::error::{Advice, Error, ErrorKind, Result, Setting};
+use crate::error::{Advice, Error, Result, Setting};
+use crate::numbers::{format_count, format_keys, format_rate};
 
 /// Growth of a quotient filter without a maximum capacity: four bits per key.
 const GROWTH: u64 = 16;
@@ -143,10 +144,13 @@ impl FilterSpec {
             Wide => Builder::Wide(sized!(WideBloomFilter::builder())),
             Quotient => {
                 if let Some(most) = self.max_capacity.filter(|most| *most < keys) {
-                    let max_capacity = most;
-                    return Err(
-                        ErrorKind::MaxCapacityTooLow { max_capacity, capacity: keys }.into()
+                    let problem = format!(
+                        "{} is less than the initial capacity of {}",
+                        format_keys(most),
+                        format_count(keys)
                     );
+                    return Err(Error::setting_is(Setting::MaxCapacity, problem)
+                        .advise(Advice::Raise(Setting::MaxCapacity)));
                 }
                 let builder = QuotientFilter::builder().hash(hash).capacity(keys).fpr(rate);
                 let growth = self.growing.then(|| keys.saturating_mul(GROWTH));
@@ -168,7 +172,8 @@ impl FilterSpec {
                 Builder::Windowed(self.window.map_or(builder, |seconds| builder.time(seconds)))
             }
             _ => {
-                return Err(ErrorKind::NotBuiltFromLines { filter_type: kind }.into());
+                let problem = format!("a {kind} filter cannot be built from lines");
+                return Err(Error::setting_is(Setting::FilterType, problem));
             }
         })
     }
@@ -179,5 +184,11 @@ fn out_of_reach(filter_type: FilterType, fpr: f64, error: petal::Error) -> Error
     if !error.is_unattainable() {
         return error.into();
     }
-    ErrorKind::UnattainableFpr { filter_type, fpr }.into()
+    let problem = format!(
+        "a {filter_type} filter has 64-bit hashes, which collide too often for {}",
+        format_rate(fpr)
+    );
+    Error::setting_is(Setting::Fpr, problem)
+        .advise(Advice::Raise(Setting::Fpr))
+        .advise(Advice::UseType(&[FilterType::Wide]))
 }

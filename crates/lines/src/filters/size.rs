@@ -10,6 +10,7 @@ use petal::{
 
 use super::spec::FilterSpec;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
+use crate::numbers::{format_count, format_size};
 
 /// The lowest rate that a filter is made for if only the memory limit is given.
 const BEST_FPR: f64 = 1e-9;
@@ -113,12 +114,22 @@ impl FilterSpec {
     /// The error of a filter that does not fit; `alternative` is the advice besides a higher limit.
     pub(super) fn too_large(&self, capacity: u64, needed: u64, alternative: Advice) -> Error {
         let (fpr, available) = (self.target_fpr(), self.max_bytes());
-        let default_limit = self.memory_limit.is_none();
+        let limit = match self.memory_limit {
+            Some(_) => "the limit",
+            None => "half of the memory of this machine",
+        };
         if let Some(bits) = self.bits {
-            return ErrorKind::TooManyBits { bits, needed, available, default_limit }.into();
+            let problem = format!(
+                "a filter of {} bits takes {}, more than {}, {limit}",
+                format_count(bits),
+                format_size(needed),
+                format_size(available)
+            );
+            return Error::new(ErrorKind::Memory, problem)
+                .advise(Advice::Raise(Setting::MemoryLimit))
+                .advise(Advice::Lower(Setting::Bits));
         }
-        ErrorKind::FilterTooLarge { capacity, fpr, needed, available, default_limit, alternative }
-            .into()
+        Error::filter_too_large(capacity, fpr, needed, available, limit).advise(alternative)
     }
 }
 

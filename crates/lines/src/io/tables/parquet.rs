@@ -17,7 +17,7 @@ use super::column::{KeyPath, count_columns};
 use super::counted_pages::value_size;
 use super::pages::{Chunk, PageFile};
 use super::source::TableSource;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::keys::Columns;
 use crate::keys::rows::MAX_ROWS;
 
@@ -61,10 +61,7 @@ impl ParquetTable {
             ArrowReaderMetadata::try_new(metadata, options.with_schema(schema))
         };
         let metadata = source.guarded(|| read().map_err(|error| file.error(error)))?;
-        let unusable = |problem| -> Error {
-            let input = source.name.clone();
-            ErrorKind::UnusableColumn { input, problem, rows: false }.into()
-        };
+        let unusable = |problem| Error::unusable_column(&source.name, problem);
         let paths = KeyPath::find(metadata.schema(), &columns.columns).map_err(unusable)?;
         let (paths, leaves) = projected(&metadata, paths);
         let (mut starts, mut rows) = (Vec::new(), 0u64);
