@@ -66,7 +66,7 @@ mod settings;
 mod workers;
 
 pub use counts::{CountJob, CountOrder, CountReport};
-pub use error::{Advice, Error, ErrorKind, Result, Setting, type_names};
+pub use error::{Advice, Error, ErrorKind, Result, Setting, io_text, is_disk_full, type_names};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
     LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, explain_full,

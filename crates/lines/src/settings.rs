@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, Result, Setting};
 use crate::io::{
     AppendedTo, ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat,
     RowLines, RowOutputs, Shares, Source, Spellings, TableShares, TempDir,
@@ -194,16 +194,14 @@ impl Settings<'_> {
     /// # Errors
     /// If the inputs are tables, but whole rows would be printed, or the other way round.
     pub(crate) fn rows_as_lines(&self, inputs: &[Input]) -> Result<Option<RowLines>> {
-        let name = |input: &Input| input.name().to_owned();
         let table = inputs.iter().find_map(Input::table);
         let lines = inputs.iter().find(|input| !input.is_table());
         match (self.keys_only, table, lines) {
-            (true, _, Some(lines)) => Err(ErrorKind::NotATable { input: name(lines) }.into()),
+            (true, _, Some(lines)) => Err(Error::not_a_table(lines.name())),
             (false, Some(_), _) => {
                 let input = inputs.iter().find(|input| input.is_table()).map_or("", Input::name);
-                let problem = "its rows are binary data, which cannot follow a count".to_owned();
-                Err(ErrorKind::UnusableColumn { input: input.to_owned(), problem, rows: true }
-                    .into())
+                Err(Error::input(input, "its rows are binary data, which cannot follow a count")
+                    .advise(Advice::Enable(Setting::KeysOnly)))
             }
             (true, Some(table), None) => {
                 let dialect = (table.key_columns() > 1).then(|| self.keys.fields.dialect());

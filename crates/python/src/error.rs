@@ -20,7 +20,7 @@ use std::io;
 use std::path::Path;
 
 use petal_lines::atomic_file::{AtomicFile, Finished};
-use petal_lines::{Advice, Setting, format_rate};
+use petal_lines::{Advice, ErrorKind, Setting};
 use pyo3::exceptions::{
     PyException, PyFileNotFoundError, PyMemoryError, PyOSError, PyTypeError, PyUserWarning,
     PyValueError,
@@ -304,32 +304,27 @@ impl IntoPyErr for petal_interop::Error {
 
 impl IntoPyErr for petal_lines::Error {
     fn exception(&self) -> Option<Exception> {
-        let of_filter = std::error::Error::source(self).and_then(|e| e.downcast_ref());
-        Some(match self {
-            e if e.is_setting() => return None,
-            e if e.is_memory() => Exception::MemoryLimit,
-            e if e.is_full() => Exception::Full,
-            e if e.is_of_filter() || e.is_cancelled() => Exception::Petal,
-            _ => return of_filter.map_or(Some(Exception::Input), petal::Error::exception),
+        Some(match self.kind() {
+            ErrorKind::Setting => return None,
+            ErrorKind::Memory | ErrorKind::LineBuffer => Exception::MemoryLimit,
+            ErrorKind::Full => Exception::Full,
+            ErrorKind::OtherFilter | ErrorKind::Cancelled => Exception::Petal,
+            _ => match self.filter_error() {
+                Some(error) => return error.exception(),
+                None => Exception::Input,
+            },
         })
     }
 
     fn message(&self) -> String {
-        if let petal_lines::ErrorKind::Filter(error) = self.kind() {
-            return error.message();
+        match self.filter_error() {
+            Some(error) => error.message(),
+            None => self.text(argument, advice_text),
         }
-        let subject = match self.setting() {
-            // The problem begins with the path of the directory.
-            Some(Setting::WorkDir) | None => String::new(),
-            Some(setting) => format!("{}: ", argument(setting)),
-        };
-        let advice: Vec<_> = self.advice().iter().map(advice_text).collect();
-        let separator = if advice.is_empty() { "" } else { "; " };
-        format!("{subject}{}{separator}{}", self.problem(), advice.join(", or "))
     }
 
     fn into_py_err(self) -> PyErr {
-        let path = self.input().map(Path::new);
+        let path = self.subject().filter(|_| self.kind() == ErrorKind::Input).map(Path::new);
         convert(&self, self.exception(), path, self.message())
     }
 }
@@ -359,44 +354,26 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Separator => "separator=",
         Setting::Quote => "quote=",
         Setting::Columns => "column=",
-        _ => "an argument",
+        // The files of Python's jobs are not tables.
+        Setting::KeysOnly => "keys_only=",
     }
 }
 
 /// Words advice with the names of Python's arguments.
 fn advice_text(advice: &Advice) -> String {
     match advice {
-        Advice::Raise(setting) => format!("raise {}", argument(*setting)),
         Advice::RaiseMemoryLimitTo(bytes) => {
             format!("raise {} to {bytes}", argument(Setting::MemoryLimit))
-        }
-        Advice::Lower(setting) => format!("lower {}", argument(*setting)),
-        Advice::Specify(setting) => format!("specify {}", argument(*setting)),
-        Advice::Change(setting) => format!("change {}", argument(*setting)),
-        Advice::Omit(setting) => format!("leave out {}", argument(*setting)),
-        Advice::Enable(setting) => format!("pass {}", argument(*setting)),
-        Advice::AcceptFpr(fpr) => {
-            format!("accept {} as {}", format_rate(*fpr), argument(Setting::Fpr))
-        }
-        Advice::OmitFpr(fpr) => {
-            format!("leave out {} to get {}", argument(Setting::Fpr), format_rate(*fpr))
         }
         Advice::UseType(types) => {
             let names: Vec<_> = types.iter().map(|name| format!("type=\"{name}\"")).collect();
             format!("use {}", names.join(" or "))
         }
-        Advice::RebuildWithHigher(setting) => {
-            format!("build it again with a higher {}", argument(*setting))
-        }
-        Advice::RebuildWith(setting) => format!("build it again with {}", argument(*setting)),
-        Advice::CheckDelimiter => {
-            format!("pass {} if lines end in NUL", argument(Setting::NullDelimiter))
-        }
         Advice::FindCommonLines => "find them with petal.common".to_owned(),
         Advice::BuildWithTables => {
             "write the column to a file of lines, or pass it to update() or contains_batch() of a filter".to_owned()
         }
-        other => other.to_string(),
+        other => other.text("pass", argument),
     }
 }
 

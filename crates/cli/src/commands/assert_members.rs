@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use petal::Membership;
 use petal_interop::ForeignFilter;
-use petal_lines::{CheckOptions, LineFilter, Settings, Source, check};
+use petal_lines::{CheckOptions, ErrorKind, LineFilter, Settings, Source, check};
 
 use crate::error::{Failure, Result, messages};
 use crate::files::foreign_file::ForeignLines;
@@ -72,7 +72,7 @@ fn missing<F: LineFilter + ?Sized>(
     let options = CheckOptions { invert: true, allow: None };
     let checked = match check(&settings, filter, std::slice::from_ref(members), options, None) {
         // A line that is not a valid key is not in the filter.
-        Err(error) if error.is_bad_line() => return Ok(Some(messages::lines(&error))),
+        Err(error) if error.kind() == ErrorKind::Key => return Ok(Some(messages::lines(&error))),
         checked => checked?,
     };
     if checked.lines == 0 {

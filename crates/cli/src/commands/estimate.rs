@@ -1,7 +1,7 @@
 //! `plan COMMAND INPUTS`: estimates a job from a full scan or from samples of its inputs.
 
 use petal_lines::{
-    Bounds, Counting, ErrorKind, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings,
+    Advice, Bounds, Counting, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Setting, Settings,
 };
 use serde_json::json;
 
@@ -58,15 +58,8 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
 
 /// Converts an error. For a table, it omits the advice to name columns, which `plan` does not take.
 fn failure(error: petal_lines::Error) -> Failure {
-    match error.kind() {
-        ErrorKind::TableWithoutColumns { .. } if cfg!(feature = "parquet") => {
-            Failure::Message(format!(
-                "{}; jobs on columns cannot be estimated; run the job with --column, or use --text",
-                error.problem()
-            ))
-        }
-        _ => error.into(),
-    }
+    let run = "jobs on columns cannot be estimated; run the job with --column";
+    error.replace_advice(&Advice::Specify(Setting::Columns), run).into()
 }
 
 /// Returns an error unless the operation takes this number of inputs besides the first.

@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use petal::{AnyFilter, Kernel};
-use petal_lines::{SetOp, Settings, Source};
+use petal_lines::{ErrorKind, SetOp, Settings, Source};
 
 use crate::args::{Cli, Clock, Command, EngineArgs, FieldArgs};
 use crate::error::{Failure, Outcome, Result, messages};
@@ -130,9 +130,11 @@ fn settings<'a>(
 
 /// Adds the name of the filter file to an error of the filter.
 fn filter_failure(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
-    |error| match error.is_of_filter() || error.is_full() {
-        true => Failure::Message(format!("{}: {}", path.display(), messages::lines(&error))),
-        false => error.into(),
+    |error| match error.kind() {
+        ErrorKind::OtherFilter | ErrorKind::Full => {
+            Failure::Message(format!("{}: {}", path.display(), messages::lines(&error)))
+        }
+        _ => error.into(),
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
 use petal_lines::atomic_file::open_whole;
-use petal_lines::{LineBuffer, Progress as _, Settings, Source, Spellings};
+use petal_lines::{ErrorKind, LineBuffer, Progress as _, Settings, Source, Spellings};
 
 use super::{print, prints_lines, settings};
 use crate::args::{FieldArgs, ProbeArgs};
@@ -103,7 +103,7 @@ fn read_lines(settings: &Settings<'_>, input: &Source) -> Result<LineBuffer> {
     const BYTES_PER_KEY: u64 = 24;
     let inputs = std::slice::from_ref(input);
     LineBuffer::read(settings, inputs, settings.memory_limit / 4, BYTES_PER_KEY).map_err(|error| {
-        if !error.is_list_too_large() {
+        if error.kind() != ErrorKind::LineBuffer {
             return error.into();
         }
         Failure::Message(format!(

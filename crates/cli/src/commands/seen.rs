@@ -12,8 +12,9 @@ use std::time::Duration;
 use petal::{AnyFilter, BlockedLayout, BloomFilter, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
 use petal_lines::{
-    AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Settings, Source, explain_full,
-    filter_metadata, recorded_log_id, recorded_spelling, seen, with_log_id, with_spelling,
+    Advice, AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Setting, Settings,
+    Source, explain_full, filter_metadata, recorded_log_id, recorded_spelling, seen, with_log_id,
+    with_spelling,
 };
 
 use super::{build, filter_failure, is_terminal, print, settings};
@@ -92,13 +93,11 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
 /// Converts an error of the job: of the output, which has no option of its own, of the filter, or of the
 /// inputs.
 fn failure(error: petal_lines::Error, filter: &Path) -> Failure {
-    if matches!(error.kind(), ErrorKind::RowsNotTaken { .. }) {
-        let advice = "redirect standard output to a new file, or use --keys-only";
-        return Failure::Message(format!("{}; {advice}", error.problem()));
-    }
-    match error.write_error() {
-        Some(_) => name_output(error, Some(STDOUT), None),
-        None => filter_failure(filter)(error),
+    let redirect = "redirect standard output to a new file";
+    let error = error.replace_advice(&Advice::Specify(Setting::Output), redirect);
+    match error.kind() {
+        ErrorKind::Output => name_output(error, Some(STDOUT), None),
+        _ => filter_failure(filter)(error),
     }
 }
 

@@ -7,6 +7,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+pub(crate) use petal_lines::io_text;
+use petal_lines::is_disk_full;
+
 use crate::text;
 
 /// How a command ended without an error.
@@ -131,19 +134,10 @@ fn write_in_file(
     }
 }
 
-/// Returns the text of an I/O error without Rust's `(os error N)`.
-pub(crate) fn io_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(at) => text[..at].to_lowercase(),
-        None => text,
-    }
-}
-
 /// Returns the message for an output that cannot be written.
 pub(crate) fn cannot_write(output: &str, error: &io::Error) -> String {
-    let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-    let advice = if full { "; free some space or write to another disk" } else { "" };
+    let advice =
+        if is_disk_full(error) { "; free some space or write to another disk" } else { "" };
     format!("{output}: cannot write: {}{advice}", io_text(error))
 }
 

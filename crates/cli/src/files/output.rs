@@ -13,7 +13,8 @@ use rustix::fs::{OFlags, fcntl_getfl};
 
 use petal_lines::atomic_file::{AtomicFile, Finished, open_descriptor};
 use petal_lines::{
-    MIN_MEMORY, ObjectUrl, Source, Upload, compressed_extension, enlarge_pipe, upload_memory,
+    ErrorKind, MIN_MEMORY, ObjectUrl, Source, Upload, compressed_extension, enlarge_pipe,
+    upload_memory,
 };
 
 use crate::error::{Failure, Result, cannot_write, io_text, print_stderr};
@@ -228,12 +229,15 @@ pub(crate) fn name_output(
     kept: Option<&str>,
     rest: Option<&str>,
 ) -> Failure {
-    let message = error.write_error().and_then(|(of_rest, source)| {
-        let name = if of_rest { rest } else { kept };
-        name.map(|name| cannot_write(name, source))
-    });
-    match message {
-        Some(message) if !error.is_broken_pipe() => Failure::Message(message),
+    let name = match error.kind() {
+        ErrorKind::Output => kept,
+        ErrorKind::RestOutput => rest,
+        _ => None,
+    };
+    match (name, error.io_error()) {
+        (Some(name), Some(source)) if !error.is_broken_pipe() => {
+            Failure::Message(cannot_write(name, source))
+        }
         _ => error.into(),
     }
 }

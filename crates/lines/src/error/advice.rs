@@ -1,190 +1,186 @@
-//! What to do about an error: the setting that is wrong, and the ways to avoid the error.
-//!
-//! The sections are those of [`ErrorKind`].
-
-use std::io;
+//! What to do about an error, and the settings that it names.
 
 use petal::FilterType;
 
-use super::Error;
-use super::kind::{Advice, ErrorKind, Setting, is_disk_full};
-use crate::numbers::shown_size;
+use crate::numbers::{format_rate, format_size, shown_size};
 
-impl Error {
-    /// Returns the setting that is wrong, if one is.
-    #[must_use]
-    pub fn setting(&self) -> Option<Setting> {
-        Some(match self.kind() {
-            ErrorKind::MemoryLimitTooLow { .. } => Setting::MemoryLimit,
-            ErrorKind::UnknownInputSize => Setting::Fpr,
-            ErrorKind::WorkDir { .. }
-            | ErrorKind::WorkFile { .. }
-            | ErrorKind::UnfinishedJob { .. }
-            | ErrorKind::MemoryLimitBelowJob { .. } => Setting::WorkDir,
-            ErrorKind::NotForType { setting, .. }
-            | ErrorKind::ConflictingSettings { setting, .. } => *setting,
-            ErrorKind::MissingSetting { .. } | ErrorKind::NotBuiltFromLines { .. } => {
-                Setting::FilterType
-            }
-            ErrorKind::FprTooLow { .. } | ErrorKind::UnattainableFpr { .. } => Setting::Fpr,
-            ErrorKind::MissingFpr { .. } => Setting::MemoryLimit,
-            ErrorKind::MaxCapacityTooLow { .. } => Setting::MaxCapacity,
-            ErrorKind::UncountableInput => Setting::Capacity,
-            _ => return None,
-        })
-    }
+/// A setting that an error names. Front ends print the name that their users set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Setting {
+    /// The memory limit.
+    MemoryLimit,
+    /// The false-positive rate.
+    Fpr,
+    /// The number of lines to plan for.
+    Capacity,
+    /// The number of lines that a quotient filter may grow to.
+    MaxCapacity,
+    /// The type of filter.
+    FilterType,
+    /// The number of bits of the filter.
+    Bits,
+    /// The number of bits that a line sets.
+    Probes,
+    /// Whether the filter has the fewest bits for its rate.
+    LeastSpace,
+    /// The width of a counter.
+    CounterWidth,
+    /// Whether the filter grows.
+    Growing,
+    /// The time after which a filter forgets lines.
+    Window,
+    /// The number of lines after which a filter forgets.
+    Last,
+    /// The known non-members of a cascade.
+    NotIn,
+    /// The output.
+    Output,
+    /// The temporary directory.
+    TempDir,
+    /// The work directory.
+    WorkDir,
+    /// Whether the job in the work directory is resumed.
+    Resume,
+    /// Whether lines end in NUL.
+    NullDelimiter,
+    /// Whether inputs are read as lines even if they are in another format.
+    Text,
+    /// The separator of CSV fields.
+    Separator,
+    /// The quote of CSV fields.
+    Quote,
+    /// The columns of the key.
+    Columns,
+    /// Whether only the keys of rows are printed.
+    KeysOnly,
+}
 
-    /// Returns what to do about the error: any one of the returned ways is enough.
+impl Setting {
+    /// Returns the name of the field or parameter of this library.
     #[must_use]
-    pub fn advice(&self) -> Vec<Advice> {
-        use Advice::{Change, Enable, Lower, Omit, Raise, RebuildWithHigher, Specify, UseType};
-        let other = |text: &str| Advice::Other(text.to_owned());
-        match self.kind() {
-            // Inputs.
-            ErrorKind::DirectoryInput { .. } => vec![other("name the files in it instead")],
-            ErrorKind::InputChanged { .. } => {
-                vec![other("run again when no other program writes to it")]
-            }
-            ErrorKind::StreamTwice { .. } => vec![other("save it to a file first")],
-            ErrorKind::NotLines { conversion, .. } => {
-                vec![Advice::Other(conversion.clone()), Enable(Setting::Text)]
-            }
-            // Tables.
-            ErrorKind::TableWithoutColumns { .. } if !cfg!(feature = "parquet") => {
-                vec![Advice::BuildWithTables, Enable(Setting::Text)]
-            }
-            ErrorKind::TableWithoutColumns { .. } => {
-                vec![Specify(Setting::Columns), Enable(Setting::Text)]
-            }
-            ErrorKind::UnreadableTable { .. } => {
-                vec![other("write the file again, or remove it from the inputs")]
-            }
-            ErrorKind::UnsupportedTable { .. } => {
-                vec![other("convert the column to a type that other programs have")]
-            }
-            ErrorKind::UnusableColumn { rows: true, .. } => vec![Enable(Setting::KeysOnly)],
-            ErrorKind::UnusableColumn { .. } => vec![Change(Setting::Columns)],
-            ErrorKind::TableMemory { needed_limit, .. } => {
-                vec![raise_limit_to(*needed_limit)]
-            }
-            ErrorKind::DifferentTables { .. } => {
-                vec![Enable(Setting::KeysOnly), other("run one job for each")]
-            }
-            ErrorKind::RowsNotTaken { .. } => {
-                vec![Specify(Setting::Output), Enable(Setting::KeysOnly)]
-            }
-            ErrorKind::LogBesideRows => {
-                vec![Raise(Setting::MemoryLimit), Enable(Setting::KeysOnly)]
-            }
-            ErrorKind::NotATable { .. } => vec![Omit(Setting::KeysOnly)],
-            // Compressed inputs.
-            ErrorKind::ZstdWindow { window, needed_limit, .. } => {
-                let raise = match needed_limit {
-                    Some(limit) => Some(raise_limit_to(*limit)),
-                    None => window.is_none().then_some(Raise(Setting::MemoryLimit)),
-                };
-                raise.into_iter().chain([other("decompress it first")]).collect()
-            }
-            ErrorKind::DecompressionMemory { needed_limit, .. } => {
-                let raise = match needed_limit {
-                    Some(limit) => raise_limit_to(*limit),
-                    None => Raise(Setting::MemoryLimit),
-                };
-                vec![raise, other("decompress it first")]
-            }
-            // Lines and records.
-            ErrorKind::LineTooLong { .. } => {
-                vec![Raise(Setting::MemoryLimit), Advice::CheckDelimiter]
-            }
-            ErrorKind::OpenQuotes { limit: None, .. } => {
-                vec![other("close the quote"), Change(Setting::Separator), Change(Setting::Quote)]
-            }
-            ErrorKind::OpenQuotes { .. } => {
-                vec![other("close the quote"), Change(Setting::Quote), Raise(Setting::MemoryLimit)]
-            }
-            ErrorKind::InvalidHeader { repeated: true, .. } => {
-                vec![other("name the column by its number")]
-            }
-            ErrorKind::InvalidHeader { .. } => {
-                vec![Change(Setting::Columns), Change(Setting::Separator)]
-            }
-            ErrorKind::AmbiguousSeparator { .. } => vec![Specify(Setting::Separator)],
-            // Inputs and operations that a mode does not support.
-            ErrorKind::NotAFile { .. } => vec![other("save it to a file first")],
-            ErrorKind::NoApproximateMode => vec![other("run an exact job")],
-            ErrorKind::UnknownInputSize | ErrorKind::UncountableInput => {
-                vec![Specify(Setting::Capacity)]
-            }
-            // Memory.
-            ErrorKind::MemoryLimitTooLow { .. } => vec![Raise(Setting::MemoryLimit)],
-            ErrorKind::FilterTooLarge { alternative, .. } => {
-                vec![Raise(Setting::MemoryLimit), alternative.clone()]
-            }
-            ErrorKind::TooManyBits { .. } => {
-                vec![Raise(Setting::MemoryLimit), Lower(Setting::Bits)]
-            }
-            ErrorKind::AllowListTooLong { .. } => vec![Raise(Setting::MemoryLimit)],
-            ErrorKind::LinesTooLarge { .. } => vec![other("give fewer lines")],
-            ErrorKind::TooManyLines { .. } => vec![UseType(&[FilterType::Bloom])],
-            ErrorKind::FilterOutgrown { .. } => {
-                vec![Raise(Setting::MemoryLimit), RebuildWithHigher(Setting::Fpr)]
-            }
-            ErrorKind::Alloc { .. } => vec![Lower(Setting::MemoryLimit)],
-            // Files that a job writes.
-            ErrorKind::TempFile { source, .. } if is_disk_full(source) => vec![
-                other("free some space"),
-                Change(Setting::TempDir),
-                Raise(Setting::MemoryLimit),
-            ],
-            ErrorKind::TempFile { .. } => vec![Change(Setting::TempDir)],
-            ErrorKind::WorkFile { source, .. } if is_disk_full(source) => {
-                vec![other("free some space and run again"), Enable(Setting::Resume)]
-            }
-            ErrorKind::WorkFile { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof => {
-                vec![other("remove the directory and run again")]
-            }
-            ErrorKind::WorkFile { .. } => vec![Change(Setting::WorkDir)],
-            ErrorKind::UnfinishedJob { .. } => {
-                vec![Enable(Setting::Resume), other("remove the directory")]
-            }
-            ErrorKind::MemoryLimitBelowJob { minimum, .. } => {
-                vec![raise_limit_to(*minimum)]
-            }
-            ErrorKind::WriteOutput { source, .. } if is_disk_full(source) => {
-                vec![other("free some space"), Change(Setting::Output)]
-            }
-            ErrorKind::Damaged { .. } => {
-                vec![other("restore it"), other("remove it and its filter to start over")]
-            }
-            // The specification of a filter.
-            ErrorKind::NotForType { setting, types: [], .. } => vec![Omit(*setting)],
-            ErrorKind::NotForType { setting, types, .. } => vec![Omit(*setting), UseType(types)],
-            ErrorKind::MissingSetting { any_of, .. } => {
-                any_of.iter().copied().map(Specify).collect()
-            }
-            ErrorKind::ConflictingSettings { conflicts, .. } => {
-                conflicts.iter().copied().map(Omit).collect()
-            }
-            ErrorKind::FprTooLow { .. } => {
-                vec![Raise(Setting::Fpr), UseType(&[FilterType::Bloom])]
-            }
-            ErrorKind::MissingFpr { .. } => vec![Specify(Setting::Fpr)],
-            ErrorKind::MaxCapacityTooLow { .. } => vec![Raise(Setting::MaxCapacity)],
-            ErrorKind::UnattainableFpr { .. } => vec![Raise(Setting::Fpr)],
-            ErrorKind::Contradiction { .. } => {
-                vec![other("remove them from one side"), Advice::FindCommonLines]
-            }
-            // Filters.
-            ErrorKind::FilterFull => vec![other("build a larger one")],
-            ErrorKind::FullAt { advice, .. } => advice.clone(),
-            // The system, and the caller.
-            ErrorKind::NoRandomness => vec![other("try again")],
-            _ => Vec::new(),
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MemoryLimit => "memory_limit",
+            Self::Fpr => "fpr",
+            Self::Capacity => "capacity",
+            Self::MaxCapacity => "max_capacity",
+            Self::FilterType => "filter_type",
+            Self::Bits => "bits",
+            Self::Probes => "probes",
+            Self::LeastSpace => "least_space",
+            Self::CounterWidth => "width",
+            Self::Growing => "growing",
+            Self::Window => "window",
+            Self::Last => "last",
+            Self::NotIn => "not_in",
+            Self::Output => "the output",
+            Self::TempDir => "temp_dir",
+            Self::WorkDir => "work_dir",
+            Self::Resume => "resume",
+            Self::NullDelimiter => "delimiter to NUL",
+            Self::Text => "text",
+            Self::Separator => "separator",
+            Self::Quote => "quote",
+            Self::Columns => "columns",
+            Self::KeysOnly => "keys_only",
         }
     }
 }
 
-/// Advice of a limit as it is printed, so that the limit that a person enters is enough.
-fn raise_limit_to(bytes: u64) -> Advice {
-    Advice::RaiseMemoryLimitTo(shown_size(bytes))
+/// One way to avoid an error.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Advice {
+    /// Raise the setting.
+    Raise(Setting),
+    /// Raise the memory limit to this number of bytes.
+    RaiseMemoryLimitTo(u64),
+    /// Lower the setting.
+    Lower(Setting),
+    /// Set the setting, which has no value now.
+    Specify(Setting),
+    /// Set the setting to another value.
+    Change(Setting),
+    /// Leave out the setting.
+    Omit(Setting),
+    /// Enable the setting.
+    Enable(Setting),
+    /// Accept this false-positive rate.
+    AcceptFpr(f64),
+    /// Leave out the false-positive rate, which gives this one.
+    OmitFpr(f64),
+    /// Use one of these types of filter.
+    UseType(&'static [FilterType]),
+    /// Build the filter again with a higher value of the setting.
+    RebuildWithHigher(Setting),
+    /// Build the filter again with the setting.
+    RebuildWith(Setting),
+    /// Use NUL as the delimiter, if lines end in NUL.
+    CheckDelimiter,
+    /// Find the lines that both inputs contain.
+    FindCommonLines,
+    /// Read tables with a build that has the feature `parquet`.
+    BuildWithTables,
+    /// Anything else: a whole clause that names no setting.
+    Other(String),
+}
+
+impl Advice {
+    /// Advises a memory limit as it is printed, so that the limit that a person enters is enough.
+    pub(crate) fn raise_limit_to(bytes: u64) -> Self {
+        Self::RaiseMemoryLimitTo(shown_size(bytes))
+    }
+
+    /// Returns the text with the names of a front end; `enable` is its verb for enabling a setting.
+    pub fn text(&self, enable: &str, name: impl Fn(Setting) -> &'static str) -> String {
+        match self {
+            Self::Raise(setting) => format!("raise {}", name(*setting)),
+            Self::RaiseMemoryLimitTo(bytes) => {
+                format!("raise {} to {}", name(Setting::MemoryLimit), format_size(*bytes))
+            }
+            Self::Lower(setting) => format!("lower {}", name(*setting)),
+            Self::Specify(setting) => format!("specify {}", name(*setting)),
+            Self::Change(setting) => format!("change {}", name(*setting)),
+            Self::Omit(setting) => format!("leave out {}", name(*setting)),
+            Self::Enable(setting) => format!("{enable} {}", name(*setting)),
+            Self::AcceptFpr(fpr) => {
+                format!("accept {} as {}", format_rate(*fpr), name(Setting::Fpr))
+            }
+            Self::OmitFpr(fpr) => {
+                format!("leave out {} to get {}", name(Setting::Fpr), format_rate(*fpr))
+            }
+            Self::UseType(types) => {
+                format!("use {} {}", name(Setting::FilterType), type_names(types))
+            }
+            Self::RebuildWithHigher(setting) => {
+                format!("build it again with a higher {}", name(*setting))
+            }
+            Self::RebuildWith(setting) => format!("build it again with {}", name(*setting)),
+            Self::CheckDelimiter => {
+                format!("{enable} {} if lines end in NUL", name(Setting::NullDelimiter))
+            }
+            Self::FindCommonLines => "find them as the lines common to both".to_owned(),
+            Self::BuildWithTables => {
+                "build petal with the cargo feature `parquet` to read its columns".to_owned()
+            }
+            Self::Other(text) => text.clone(),
+        }
+    }
+}
+
+impl From<&str> for Advice {
+    fn from(text: &str) -> Self {
+        Self::Other(text.to_owned())
+    }
+}
+
+impl From<String> for Advice {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+/// Returns the names of types of filters: "counting or quotient".
+#[must_use]
+pub fn type_names(types: &[FilterType]) -> String {
+    types.iter().map(|filter_type| filter_type.name()).collect::<Vec<_>>().join(" or ")
 }

@@ -1,446 +1,297 @@
-//! The error type of the file engine: cause, input or directory, offset, setting and values.
+//! The error type of the file engine: plain data that is made where the error is found.
 //!
-//! [`Error::kind`] returns the cause with its values, [`Error::setting`] the setting that is wrong,
-//! [`Error::advice`] what to do. `Display` joins them in plain words; front ends word
-//! setting and advice with the names of their own flags or parameters.
+//! `Display` prints *where: what; what to do* with the names of fields of this library. Front ends
+//! print the same with the names of their flags or parameters, see [`Error::text`].
 
 mod advice;
-mod display;
-mod kind;
+mod shared;
 
+use std::fmt::{self, Write as _};
 use std::io;
-use std::path::Path;
 
-pub use kind::{Advice, ErrorKind, Setting, type_names};
-
-use kind::{io_text, is_disk_full};
+pub use advice::{Advice, Setting, type_names};
 
 /// The result of every fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What a caller can tell apart of errors; the text has the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An input cannot be read, or is not what the job expects.
+    Input,
+    /// A line cannot be a key of the filter.
+    Key,
+    /// A setting is missing, or wrong for these inputs.
+    Setting,
+    /// The job needs more memory than its limit, or than the system has.
+    Memory,
+    /// Lines that a [`LineBuffer`](crate::LineBuffer) keeps need more memory than they may use.
+    LineBuffer,
+    /// The filter takes no more lines.
+    Full,
+    /// Another error of a filter of petal, or of its file. The source is a [`petal::Error`].
+    Filter,
+    /// An error of a filter that the caller implements, which is the source.
+    OtherFilter,
+    /// The output of the result cannot be written.
+    Output,
+    /// The output of the lines that are not in the result cannot be written.
+    RestOutput,
+    /// A file beside inputs and outputs cannot be used: a temporary file, or one of a job in several
+    /// processes, a fingerprint log, or the filter of a job that saves it.
+    File,
+    /// The system has no random bytes.
+    System,
+    /// The caller cancelled the job.
+    Cancelled,
+}
+
 /// The error of a job on line files.
 #[derive(Debug)]
-pub struct Error(Box<ErrorKind>);
+pub struct Error(Box<Inner>);
 
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    subject: Option<String>,
+    position: Option<Position>,
+    setting: Option<Setting>,
+    problem: String,
+    advice: Vec<Advice>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Where a line or a record begins in the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    /// "line" or "record".
+    unit: &'static str,
+    offset: u64,
+    /// The number of the line in the input, from 1, if it is known.
+    line: Option<u64>,
+}
+
+/// How an error is made.
 impl Error {
-    fn new(kind: ErrorKind) -> Self {
-        Self(Box::new(kind))
+    /// Returns an error; `problem` is a clause, or a predicate of the subject.
+    pub(crate) fn new(kind: ErrorKind, problem: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            subject: None,
+            position: None,
+            setting: None,
+            problem: problem.into(),
+            advice: Vec::new(),
+            source: None,
+        }))
     }
 
-    /// Returns the cause with its values.
-    #[must_use]
-    pub fn kind(&self) -> &ErrorKind {
-        &self.0
+    /// Returns the error of an input; `problem` is a predicate.
+    pub(crate) fn input(name: &str, problem: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Input, problem).of(name)
     }
 
-    /// An error of reading an input.
-    pub(crate) fn read(input: &str, source: io::Error) -> Self {
-        // A decoder returns its own error inside of an I/O error, without the name of the input.
-        let source = match source.downcast::<Self>() {
-            Ok(mut found) => {
-                if let ErrorKind::ZstdWindow { input: name, .. }
-                | ErrorKind::DecompressionMemory { input: name, .. } = &mut *found.0
-                {
-                    input.clone_into(name);
-                }
-                return found;
-            }
-            Err(source) => source,
-        };
-        if source.kind() == io::ErrorKind::IsADirectory {
-            return Self::directory(input);
-        }
-        Self::new(ErrorKind::ReadInput { input: input.to_owned(), source })
+    /// Returns the error of a setting; `problem` is a clause.
+    pub(crate) fn setting_is(setting: Setting, problem: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Setting, problem).of_setting(setting)
     }
 
-    pub(crate) fn directory(input: &str) -> Self {
-        Self::new(ErrorKind::DirectoryInput { input: input.to_owned() })
+    /// Names the input, file or directory of the error.
+    pub(crate) fn of(mut self, subject: impl fmt::Display) -> Self {
+        self.0.subject = Some(subject.to_string());
+        self
     }
 
-    pub(crate) fn changed(input: &str, change: &'static str) -> Self {
-        Self::new(ErrorKind::InputChanged { input: input.to_owned(), change })
+    /// Names the setting that is wrong.
+    pub(crate) fn of_setting(mut self, setting: Setting) -> Self {
+        self.0.setting = Some(setting);
+        self
     }
 
-    pub(crate) fn stream_twice(first: &str, second: &str) -> Self {
-        let (first, second) = (first.to_owned(), second.to_owned());
-        Self::new(ErrorKind::StreamTwice { first, second })
+    /// Adds where the line begins. The problem continues its sentence: " is long", or ": a reason".
+    pub(crate) fn at_line(mut self, offset: u64) -> Self {
+        self.0.position = Some(Position { unit: "line", offset, line: None });
+        self
     }
 
-    /// An input in another format; `conversion` is a clause.
-    pub(crate) fn not_lines(input: &str, format: &'static str, conversion: String) -> Self {
-        Self::new(ErrorKind::NotLines { input: input.to_owned(), format, conversion })
+    /// Adds where the record begins. The problem continues its sentence, as that of a line.
+    pub(crate) fn at_record(mut self, offset: u64) -> Self {
+        self.0.position = Some(Position { unit: "record", offset, line: None });
+        self
     }
 
-    /// A zstd window that is too large, for [`read`](Self::read) to add the name of the input.
-    pub(crate) fn zstd_window(window: Option<u64>, limit: u64, needed_limit: Option<u64>) -> Self {
-        Self::new(ErrorKind::ZstdWindow { input: String::new(), window, limit, needed_limit })
+    /// Adds one way to avoid the error.
+    pub(crate) fn advise(mut self, advice: impl Into<Advice>) -> Self {
+        self.0.advice.push(advice.into());
+        self
     }
 
-    /// Too little memory for a decoder, for [`read`](Self::read) to add the name of the input.
-    pub(crate) fn decoder_memory(
-        format: &'static str,
-        needed: Option<u64>,
-        available: u64,
-        needed_limit: Option<u64>,
+    /// Adds several ways to avoid the error.
+    pub(crate) fn advise_any(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
+        self.0.advice.extend(advice);
+        self
+    }
+
+    /// Adds the source.
+    pub(crate) fn caused_by(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        let input = String::new();
-        Self::new(ErrorKind::DecompressionMemory { input, format, needed, available, needed_limit })
+        self.0.source = Some(source.into());
+        self
     }
 
-    pub(crate) fn line_too_long(input: &str, offset: u64, limit: u64) -> Self {
-        Self::new(ErrorKind::LineTooLong { input: input.to_owned(), offset, limit })
+    /// Replaces a way to avoid the error, if the error has it, by one that suits the caller better.
+    #[must_use]
+    pub fn replace_advice(mut self, old: &Advice, new: impl Into<Advice>) -> Self {
+        if let Some(found) = self.0.advice.iter_mut().find(|advice| *advice == old) {
+            *found = new.into();
+        }
+        self
     }
 
-    pub(crate) fn bad_line(input: &str, offset: u64, reason: String) -> Self {
-        Self::new(ErrorKind::InvalidLine { input: input.to_owned(), offset, reason })
+    /// Adds the number of the line on which the record of this error begins.
+    /// `count` gets the offset of the record.
+    pub(crate) fn count_line(&mut self, count: impl FnOnce(u64) -> Option<u64>) {
+        if let Some(position) = &mut self.0.position
+            && position.unit == "record"
+        {
+            position.line = count(position.offset);
+        }
     }
 
     /// Wraps the error of a filter that implements [`LineFilterMut`](crate::LineFilterMut).
     #[must_use]
     pub fn of_filter(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self::new(ErrorKind::OtherFilter(Box::new(error)))
+        Self::new(ErrorKind::OtherFilter, error.to_string()).caused_by(error)
     }
+}
 
-    /// A record without a key: `reason` says why, and what to do.
-    pub(crate) fn bad_record(input: &str, offset: u64, reason: String) -> Self {
-        Self::new(ErrorKind::InvalidRecord { input: input.into(), offset, line: None, reason })
-    }
-
-    /// A quote that is not closed before the end of the input.
-    pub(crate) fn open_quotes(input: &str, offset: u64) -> Self {
-        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, line: None, limit: None })
-    }
-
-    /// A quote that is not closed within the longest record.
-    pub(crate) fn long_quotes(input: &str, offset: u64, limit: u64) -> Self {
-        let limit = Some(limit);
-        Self::new(ErrorKind::OpenQuotes { input: input.into(), offset, line: None, limit })
-    }
-
-    /// Returns where the record of this error begins: its byte, and its line if that is known.
-    pub(crate) fn record_mut(&mut self) -> Option<(u64, &mut Option<u64>)> {
-        match &mut *self.0 {
-            ErrorKind::InvalidRecord { offset, line, .. }
-            | ErrorKind::OpenQuotes { offset, line, .. } => Some((*offset, line)),
-            _ => None,
-        }
-    }
-
-    /// A header without a column of the key; `repeated`: it has the name twice.
-    pub(crate) fn bad_header(input: &str, problem: String, repeated: bool) -> Self {
-        Self::new(ErrorKind::InvalidHeader { input: input.into(), problem, repeated })
-    }
-
-    pub(crate) fn ambiguous_separator(input: &str, separators: [u8; 2]) -> Self {
-        Self::new(ErrorKind::AmbiguousSeparator { input: input.into(), separators })
-    }
-
-    pub(crate) fn memory_too_small(memory_limit: u64, minimum: u64) -> Self {
-        Self::new(ErrorKind::MemoryLimitTooLow { memory_limit, minimum })
-    }
-
-    pub(crate) fn filter_too_large(capacity: u64, fpr: f64, needed: u64, available: u64) -> Self {
-        Self::new(ErrorKind::FilterTooLarge {
-            capacity,
-            fpr,
-            needed,
-            available,
-            default_limit: false,
-            alternative: Advice::Raise(Setting::Fpr),
-        })
-    }
-
-    pub(crate) fn list_too_long(inputs: &str, memory_limit: u64) -> Self {
-        Self::new(ErrorKind::AllowListTooLong { inputs: inputs.to_owned(), memory_limit })
-    }
-
-    pub(crate) fn list_too_large(inputs: &str, available: u64) -> Self {
-        Self::new(ErrorKind::LinesTooLarge { inputs: inputs.to_owned(), available })
-    }
-
-    pub(crate) fn too_many_lines(inputs: &str, memory_limit: u64) -> Self {
-        Self::new(ErrorKind::TooManyLines { inputs: inputs.to_owned(), memory_limit })
-    }
-
-    pub(crate) fn full() -> Self {
-        Self::new(ErrorKind::FilterFull)
-    }
-
-    pub(crate) fn outgrown(size: u64, memory_limit: u64) -> Self {
-        Self::new(ErrorKind::FilterOutgrown { size, memory_limit })
-    }
-
-    pub(crate) fn no_approximate_mode() -> Self {
-        Self::new(ErrorKind::NoApproximateMode)
-    }
-
-    pub(crate) fn unknown_size() -> Self {
-        Self::new(ErrorKind::UnknownInputSize)
-    }
-
-    pub(crate) fn unforeseeable(input: &str) -> Self {
-        Self::new(ErrorKind::NotAFile { input: input.to_owned() })
-    }
-
-    pub(crate) fn alloc(bytes: u64) -> Self {
-        Self::new(ErrorKind::Alloc { bytes })
-    }
-
-    pub(crate) fn temp(dir: &Path, action: &'static str, source: io::Error) -> Self {
-        Self::new(ErrorKind::TempFile { dir: dir.to_owned(), action, source })
-    }
-
-    pub(crate) fn in_work_dir(dir: &Path, action: &'static str, source: io::Error) -> Self {
-        Self::new(ErrorKind::WorkFile { dir: dir.to_owned(), action, source })
-    }
-
-    pub(crate) fn work_dir(dir: &Path, problem: &str) -> Self {
-        Self::new(ErrorKind::WorkDir { dir: dir.to_owned(), problem: problem.to_owned() })
-    }
-
-    pub(crate) fn write(source: io::Error) -> Self {
-        Self::of_output(false, source)
-    }
-
-    /// An error of writing the lines that are not in the result.
-    pub(crate) fn write_rest(source: io::Error) -> Self {
-        Self::of_output(true, source)
-    }
-
-    fn of_output(rest: bool, source: io::Error) -> Self {
-        // Rows are read while they are written, and the error may be one of reading.
-        match source.downcast::<Self>() {
-            Ok(found) => found,
-            Err(source) => Self::new(ErrorKind::WriteOutput { rest, source }),
-        }
-    }
-
-    pub(crate) fn damaged(file: &str, problem: &'static str) -> Self {
-        Self::new(ErrorKind::Damaged { file: file.to_owned(), problem })
-    }
-
-    pub(crate) fn fingerprint_log(source: io::Error) -> Self {
-        Self::new(ErrorKind::FingerprintLog { source })
-    }
-
-    pub(crate) fn save(source: io::Error) -> Self {
-        Self::new(ErrorKind::Save { source })
-    }
-
-    pub(crate) fn random() -> Self {
-        Self::new(ErrorKind::NoRandomness)
-    }
-
-    pub(crate) fn cancelled() -> Self {
-        Self::new(ErrorKind::Cancelled)
-    }
-
-    pub(crate) fn range(input: &str, start: u64, end: u64, problem: &'static str) -> Self {
-        Self::new(ErrorKind::ByteRange { input: input.to_owned(), start, end, problem })
-    }
-
-    /// An error of a file of a distributed job.
-    pub(crate) fn work(file: &Path, problem: impl Into<String>) -> Self {
-        Self::new(ErrorKind::WorkerFile { file: file.to_owned(), problem: problem.into() })
-    }
-
-    /// An I/O error of a file of a distributed job; `doing` is a participle: "read".
-    pub(crate) fn work_io(file: &Path, doing: &str, source: &io::Error) -> Self {
-        Self::work(file, format!("cannot be {doing}: {}", io_text(source)))
-    }
-
-    pub(crate) fn uncountable() -> Self {
-        Self::new(ErrorKind::UncountableInput)
-    }
-
-    /// Returns true if [`Progress::cancelled`](crate::Progress::cancelled) ended the job.
+/// What an error says.
+impl Error {
+    /// Returns what the error is about.
     #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Cancelled)
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
     }
 
-    /// Returns the input that cannot be read, as the caller named it.
+    /// Returns the input, file or directory that the error is about, as the caller named it.
     #[must_use]
-    pub fn input(&self) -> Option<&str> {
-        match self.kind() {
-            ErrorKind::ReadInput { input, .. } => Some(input),
-            _ => None,
-        }
+    pub fn subject(&self) -> Option<&str> {
+        self.0.subject.as_deref()
     }
 
-    /// Returns true if a file of a distributed job is missing, damaged, or of another job.
+    /// Returns where the line or the record begins in the input, in bytes, if the error is of one.
     #[must_use]
-    pub fn is_work(&self) -> bool {
-        matches!(self.kind(), ErrorKind::WorkerFile { .. })
+    pub fn offset(&self) -> Option<u64> {
+        Some(self.0.position?.offset)
     }
 
-    /// Returns true if the reader of the output closed the pipe, which is no failure of the job.
+    /// Returns the setting that is wrong, if one is.
+    #[must_use]
+    pub fn setting(&self) -> Option<Setting> {
+        self.0.setting
+    }
+
+    /// Returns what to do about the error: any one of the returned ways is enough.
+    #[must_use]
+    pub fn advice(&self) -> &[Advice] {
+        &self.0.advice
+    }
+
+    /// Returns the I/O error that caused this one.
+    #[must_use]
+    pub fn io_error(&self) -> Option<&io::Error> {
+        self.cause()
+    }
+
+    /// Returns the error of a filter of petal that this one wraps.
+    #[must_use]
+    pub fn filter_error(&self) -> Option<&petal::Error> {
+        self.cause()
+    }
+
+    /// Returns the source if it has this type.
+    pub(crate) fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.0.source.as_ref()?.downcast_ref()
+    }
+
+    /// Returns true if the reader of an output closed the pipe, which is no failure of the job.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::WriteOutput { source, .. } if source.kind() == io::ErrorKind::BrokenPipe
-        )
+        let closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        matches!(self.0.kind, ErrorKind::Output | ErrorKind::RestOutput)
+            && self.io_error().is_some_and(closed)
     }
 
-    /// Returns the error of writing an output, and whether the output is that of the lines that
-    /// are not in the result.
-    #[must_use]
-    pub fn write_error(&self) -> Option<(bool, &io::Error)> {
-        match self.kind() {
-            ErrorKind::WriteOutput { rest, source } => Some((*rest, source)),
-            _ => None,
-        }
-    }
-
-    /// Returns true if a line is longer than a quarter of the memory limit.
-    #[must_use]
-    pub fn is_line_too_long(&self) -> bool {
-        matches!(self.kind(), ErrorKind::LineTooLong { .. })
-    }
-
-    /// Returns true if the error is one of a filter that the caller implements.
-    #[must_use]
-    pub fn is_of_filter(&self) -> bool {
-        matches!(self.kind(), ErrorKind::OtherFilter(_))
-    }
-
-    /// Returns true if a line cannot be a key of the filter.
-    #[must_use]
-    pub fn is_bad_line(&self) -> bool {
-        matches!(self.kind(), ErrorKind::InvalidLine { .. })
-    }
-
-    /// Returns true if lines that are kept in memory take more than is available.
-    #[must_use]
-    pub fn is_list_too_large(&self) -> bool {
-        matches!(self.kind(), ErrorKind::LinesTooLarge { .. })
-    }
-
-    /// Returns true if the memory limit is below the minimum of the job.
-    #[must_use]
-    pub fn is_memory_too_small(&self) -> bool {
-        matches!(self.kind(), ErrorKind::MemoryLimitTooLow { .. })
-    }
-
-    /// Returns true if the disk of the output or of temporary files is full.
+    /// Returns true if a disk is full, or the user's share of it.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
-        match self.kind() {
-            ErrorKind::TempFile { source, .. }
-            | ErrorKind::WorkFile { source, .. }
-            | ErrorKind::WriteOutput { source, .. } => is_disk_full(source),
-            _ => false,
+        self.io_error().is_some_and(is_disk_full)
+    }
+
+    /// Returns the text with the names of a front end: `name` names a setting, `word` words advice,
+    /// for example with [`Advice::text`].
+    pub fn text(
+        &self,
+        name: impl Fn(Setting) -> &'static str,
+        word: impl Fn(&Advice) -> String,
+    ) -> String {
+        let Inner { subject, position, setting, problem, advice, .. } = &*self.0;
+        let mut text = match (subject, setting) {
+            (Some(subject), _) => format!("{subject}: "),
+            (None, Some(setting)) => format!("{}: ", name(*setting)),
+            (None, None) => String::new(),
+        };
+        if let Some(Position { unit, offset, line }) = position {
+            let _ = write!(text, "the {unit} at byte {offset}");
+            let _ = line.map_or(Ok(()), |line| write!(text, " (line {line})"));
         }
-    }
-
-    /// Returns true if the job needs more memory than its limit, or than the system has.
-    #[must_use]
-    pub fn is_memory(&self) -> bool {
-        match self.kind() {
-            ErrorKind::MemoryLimitTooLow { .. }
-            | ErrorKind::FilterTooLarge { .. }
-            | ErrorKind::TooManyBits { .. }
-            | ErrorKind::AllowListTooLong { .. }
-            | ErrorKind::LinesTooLarge { .. }
-            | ErrorKind::TooManyLines { .. }
-            | ErrorKind::FilterOutgrown { .. }
-            | ErrorKind::Alloc { .. } => true,
-            ErrorKind::Filter(error) => error.is_alloc(),
-            _ => false,
+        text.push_str(problem);
+        for (number, advice) in advice.iter().enumerate() {
+            text.push_str(if number == 0 { "; " } else { ", or " });
+            text.push_str(&word(advice));
         }
+        text
     }
+}
 
-    /// Returns true if a setting is missing or wrong for these inputs.
-    #[must_use]
-    pub fn is_setting(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::NoApproximateMode
-                | ErrorKind::UnknownInputSize
-                | ErrorKind::UncountableInput
-                | ErrorKind::NotAFile { .. }
-                | ErrorKind::WorkDir { .. }
-                | ErrorKind::UnfinishedJob { .. }
-                | ErrorKind::MemoryLimitBelowJob { .. }
-                | ErrorKind::NotForType { .. }
-                | ErrorKind::MissingSetting { .. }
-                | ErrorKind::ConflictingSettings { .. }
-                | ErrorKind::FprTooLow { .. }
-                | ErrorKind::MissingFpr { .. }
-                | ErrorKind::MaxCapacityTooLow { .. }
-                | ErrorKind::NotBuiltFromLines { .. }
-                | ErrorKind::UnattainableFpr { .. }
-                | ErrorKind::Contradiction { .. }
-        )
-    }
-
-    /// Returns true if the filter takes no more lines.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        match self.kind() {
-            ErrorKind::FilterFull | ErrorKind::FullAt { .. } => true,
-            ErrorKind::Filter(error) => error.is_full(),
-            _ => false,
-        }
-    }
-
-    /// Returns true if an input is the cause, so that the lines before it are processed.
-    pub(crate) fn is_of_inputs(&self) -> bool {
-        self.is_input() || self.is_line_too_long()
-    }
-
-    /// Returns true if an input cannot be opened or read.
-    #[must_use]
-    pub fn is_input(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::ReadInput { .. }
-                | ErrorKind::DirectoryInput { .. }
-                | ErrorKind::InputChanged { .. }
-                | ErrorKind::StreamTwice { .. }
-                | ErrorKind::NotLines { .. }
-                | ErrorKind::TableWithoutColumns { .. }
-                | ErrorKind::UnreadableTable { .. }
-                | ErrorKind::UnsupportedTable { .. }
-                | ErrorKind::UnusableColumn { .. }
-                | ErrorKind::TableMemory { .. }
-                | ErrorKind::DifferentTables { .. }
-                | ErrorKind::NotATable { .. }
-                | ErrorKind::ZstdWindow { .. }
-                | ErrorKind::DecompressionMemory { .. }
-                | ErrorKind::ByteRange { .. }
-                | ErrorKind::InvalidRecord { .. }
-                | ErrorKind::OpenQuotes { .. }
-                | ErrorKind::InvalidHeader { .. }
-                | ErrorKind::AmbiguousSeparator { .. }
-        )
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(Setting::name, |advice| advice.text("set", Setting::name)))
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self.kind() {
-            ErrorKind::ReadInput { source, .. }
-            | ErrorKind::TempFile { source, .. }
-            | ErrorKind::WorkFile { source, .. }
-            | ErrorKind::WriteOutput { source, .. }
-            | ErrorKind::FingerprintLog { source }
-            | ErrorKind::Save { source } => Some(source),
-            ErrorKind::Filter(error) => Some(error),
-            _ => None,
-        }
+        Some(&**self.0.source.as_ref()?)
     }
 }
 
 impl From<petal::Error> for Error {
     fn from(error: petal::Error) -> Self {
-        Self::new(ErrorKind::Filter(error))
+        let kind = match error {
+            _ if error.is_full() => ErrorKind::Full,
+            _ if error.is_alloc() => ErrorKind::Memory,
+            _ => ErrorKind::Filter,
+        };
+        Self::new(kind, error.to_string()).caused_by(error)
     }
 }
 
-impl From<ErrorKind> for Error {
-    fn from(kind: ErrorKind) -> Self {
-        Self::new(kind)
+/// Returns the text of an I/O error without Rust's `(os error N)`.
+#[must_use]
+pub fn io_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(at) => text[..at].to_lowercase(),
+        None => text,
     }
+}
+
+/// Returns true if a disk is full, or the user's share of it.
+#[must_use]
+pub fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

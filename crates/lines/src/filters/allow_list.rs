@@ -10,10 +10,11 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::fingerprint::LineHasher;
 use crate::fingerprint::Table;
 use crate::io::Source;
+use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 
@@ -41,7 +42,13 @@ impl AllowList {
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             for &fingerprint in &scratch.fingerprints {
                 if lines.entry(fingerprint, 0)?.is_err() {
-                    return Err(Error::list_too_long(&names.join(" "), settings.memory_limit));
+                    let limit = format_size(settings.memory_limit);
+                    let problem = format!(
+                        "has too many lines for the memory that the filter leaves of {limit}"
+                    );
+                    return Err(Error::new(ErrorKind::Memory, problem)
+                        .of(names.join(" "))
+                        .advise(Advice::Raise(Setting::MemoryLimit)));
                 }
             }
             Ok(ControlFlow::Continue(()))

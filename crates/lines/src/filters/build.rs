@@ -12,6 +12,7 @@ use super::fill::{count_lines, fill, hashes};
 use super::spec::{BuiltFilter, FilterSpec};
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::io::Source;
+use crate::numbers::{format_count, format_keys};
 use crate::settings::Settings;
 
 /// Parts that a window is planned in: the number of generations less one.
@@ -87,7 +88,12 @@ impl FilterSpec {
     /// The error of lines that are both members and non-members.
     fn contradiction(&self, lines: u64) -> Error {
         let files = self.not_in.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        ErrorKind::Contradiction { inputs: files, lines }.into()
+        let are = if lines == 1 { "line is" } else { "lines are" };
+        let problem = format!("{} {are} in the other inputs too", format_count(lines));
+        Error::new(ErrorKind::Setting, problem)
+            .of(files)
+            .advise("remove them from one side")
+            .advise(Advice::FindCommonLines)
     }
 }
 
@@ -97,7 +103,7 @@ const CROWDED_LOAD: f64 = 0.9;
 /// Adds to a "filter full" error the number of keys and advice; returns other errors unchanged.
 #[must_use]
 pub fn explain_full(error: Error, filter: &dyn Membership) -> Error {
-    if !error.is_full() {
+    if error.kind() != ErrorKind::Full {
         return error;
     }
     let crowded = filter.fill_ratio() < CROWDED_LOAD;
@@ -110,8 +116,10 @@ pub fn explain_full(error: Error, filter: &dyn Membership) -> Error {
             Advice::RebuildWith(Setting::Growing),
         ],
     };
-    let (inserted, capacity) = (filter.inserted(), filter.capacity());
-    ErrorKind::FullAt { inserted, capacity, crowded, advice }.into()
+    let (inserted, capacity) = (format_keys(filter.inserted()), format_count(filter.capacity()));
+    let why = if crowded { ": one line occurs too often" } else { "" };
+    Error::new(ErrorKind::Full, format!("full at {inserted}, planned for {capacity}{why}"))
+        .advise_any(advice)
 }
 
 #[cfg(test)]
@@ -183,7 +191,8 @@ mod tests {
                 assert!(spec(most).plan(most).unwrap().size_bytes() <= 1 << 26);
                 let made = spec(most).build(&settings, std::slice::from_ref(&input)).unwrap();
                 assert!(made.filter.as_dyn().size_bytes() <= 1 << 26);
-                assert!(spec(most + 1).plan(most + 1).unwrap_err().is_memory());
+                let error = spec(most + 1).plan(most + 1).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Memory, "{error}");
             }
         }
         let huge =
@@ -314,22 +323,22 @@ mod tests {
         let settings = Settings::new(MIN_MEMORY);
         for (spec, expected) in cases {
             let error = spec.build(&settings, std::slice::from_ref(&input)).unwrap_err();
-            assert_eq!((error.setting(), error.advice()), expected, "{error}");
+            assert_eq!((error.setting(), error.advice()), (expected.0, &expected.1[..]), "{error}");
             let text = error.to_string();
             assert!(!text.contains(" -") && !text.contains("petal "), "{text}");
-            let causes = [error.is_setting(), error.is_memory(), error.is_full()];
-            assert_eq!(causes.into_iter().filter(|is| *is).count(), 1, "{text}: {causes:?}");
+            let kinds = [ErrorKind::Setting, ErrorKind::Memory, ErrorKind::Full];
+            assert!(kinds.contains(&error.kind()), "{text}: {:?}", error.kind());
         }
         for filter_type in [Bloom, Classic] {
             let made = memory(2048, filter_type).build(&settings, std::slice::from_ref(&input));
             let error = made.unwrap_err();
-            assert!(matches!(
-                error.kind(),
-                ErrorKind::FilterTooLarge {
-                    capacity: 3000, fpr: 0.01, available: 2048, default_limit: false,
-                    alternative: Advice::OmitFpr(best), ..
-                } if *best > 0.01
-            ));
+            let [Raise(MemoryLimit), Advice::OmitFpr(best)] = error.advice() else {
+                panic!("{error}");
+            };
+            assert!(*best > 0.01, "{error}");
+            let text = error.to_string();
+            assert!(text.starts_with("3,000 keys at a false-positive rate of 1 % take "), "{text}");
+            assert!(text.contains(", more than 2 KiB, the limit; raise memory_limit, "), "{text}");
         }
     }
 

@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use petal::{HashSpec, MembershipMut};
+use petal::{FilterType, HashSpec, MembershipMut};
 
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilterMut, LineHash as _};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::io::{Input, Outputs, Printer, Source};
+use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 
@@ -39,7 +40,9 @@ pub struct RemoveCounts {
 pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
     let (budget, inputs) = settings.open(inputs)?;
     if !inputs.iter().all(Input::is_repeatable) {
-        return Err(Error::uncountable());
+        let problem = "an input that can be read only once cannot be counted first";
+        return Err(Error::setting_is(Setting::Capacity, problem)
+            .advise(Advice::Specify(Setting::Capacity)));
     }
     let inputs: Vec<_> = inputs.iter().collect();
     let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(ControlFlow::Continue(()));
@@ -68,13 +71,22 @@ pub fn fill<F: LineFilterMut + ?Sized>(
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         refuse_bad_line(&inputs, batch, scratch)?;
         if filter.is_nearly_full() {
-            return Err(Error::full());
+            return Err(
+                Error::new(ErrorKind::Full, "the filter is full").advise("build a larger one")
+            );
         }
         filter.insert_hashes(&scratch.hashes, &mut scratch.results)?;
         new += scratch.results.count_ones();
         let size = filter.size_bytes();
         if size > initial && size > max_bytes {
-            return Err(Error::outgrown(size, max_bytes));
+            let problem = format!(
+                "the filter has grown to {}, more than the limit of {}",
+                format_size(size),
+                format_size(max_bytes)
+            );
+            return Err(Error::new(ErrorKind::Memory, problem)
+                .advise(Advice::Raise(Setting::MemoryLimit))
+                .advise(Advice::RebuildWithHigher(Setting::Fpr)));
         }
         Ok(ControlFlow::Continue(()))
     };
@@ -105,7 +117,11 @@ pub fn hashes(
         let more = scratch.hashes.len();
         let count = (hashes.len() + more) as u64;
         if count > most {
-            return Err(Error::too_many_lines(&names.join(" "), settings.memory_limit));
+            let limit = format_size(settings.memory_limit);
+            let problem = format!("the hashes of its lines do not fit {limit} of memory");
+            return Err(Error::new(ErrorKind::Memory, problem)
+                .of(names.join(" "))
+                .advise(Advice::UseType(&[FilterType::Bloom])));
         }
         hashes.try_reserve(more).map_err(|_| Error::alloc(count * 8))?;
         hashes.extend_from_slice(&scratch.hashes);

@@ -1,7 +1,7 @@
 //! The hashes of the lines of a batch, as a filter computes them.
 
 use super::line_filter::LineHash;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::Input;
 use crate::scan::{Batch, Scratch};
 
@@ -23,7 +23,9 @@ pub(super) fn refuse_bad_line(
         None => Ok(()),
         Some(bad) => {
             let input = inputs[batch.input];
-            Err(Error::bad_line(input.name(), input.byte(batch.offset(bad.line)), bad.why))
+            Err(Error::new(ErrorKind::Key, format!(": {}", bad.why))
+                .of(input.name())
+                .at_line(input.byte(batch.offset(bad.line))))
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::Source;
+use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 
@@ -37,7 +38,11 @@ impl LineBuffer {
             // The capacity of a vector is up to twice its length.
             let bytes = 2 * ((buffer.bytes.len() + length) as u64 + lines * 8);
             if bytes.saturating_add(lines.saturating_mul(each)) > max_bytes {
-                return Err(Error::list_too_large(&names.join(" "), max_bytes));
+                let most = format_size(max_bytes);
+                let problem = format!("its lines take more than the {most} of memory for them");
+                return Err(Error::new(ErrorKind::LineBuffer, problem)
+                    .of(names.join(" "))
+                    .advise("give fewer lines"));
             }
             let refused = |_| Error::alloc(bytes);
             buffer.bytes.try_reserve(length).map_err(refused)?;
@@ -93,7 +98,8 @@ mod tests {
         let buffer = LineBuffer::read(&settings, &inputs, 1 << 20, 0).unwrap();
         assert_eq!(buffer.iter().collect::<Vec<_>>(), [&b"one"[..], b"", b"two\r", b"three"]);
         assert!(buffer.memory_usage() >= 12 + 32);
-        assert!(LineBuffer::read(&settings, &inputs, 20, 0).unwrap_err().is_list_too_large());
+        let error = LineBuffer::read(&settings, &inputs, 20, 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LineBuffer, "{error}");
         assert!(LineBuffer::read(&settings, &inputs, 1 << 20, 1 << 30).is_err());
     }
 }

@@ -8,6 +8,7 @@ use petal::{AnyFilter, ByteSize, FilterType, Plan};
 
 use super::spec::FilterSpec;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
+use crate::numbers::{format_count, format_keys, format_rate, format_size};
 
 /// Growth of a quotient filter without a maximum capacity: four bits per key.
 const GROWTH: u64 = 16;
@@ -62,10 +63,17 @@ impl FilterSpec {
     /// only if it determines the size.
     fn library_spec(&self, kind: FilterType, keys: u64) -> Result<petal::FilterSpec> {
         if kind == Cascade {
-            return Err(ErrorKind::NotBuiltFromLines { filter_type: kind }.into());
+            let problem = format!("a {kind} filter cannot be built from lines");
+            return Err(Error::setting_is(Setting::FilterType, problem));
         }
-        if let Some(max_capacity) = self.max_capacity.filter(|most| *most < keys) {
-            return Err(ErrorKind::MaxCapacityTooLow { max_capacity, capacity: keys }.into());
+        if let Some(most) = self.max_capacity.filter(|most| *most < keys) {
+            let problem = format!(
+                "{} is less than the initial capacity of {}",
+                format_keys(most),
+                format_count(keys)
+            );
+            return Err(Error::setting_is(Setting::MaxCapacity, problem)
+                .advise(Advice::Raise(Setting::MaxCapacity)));
         }
         let mut spec = petal::FilterSpec::new(kind);
         spec.capacity = match kind {
@@ -94,7 +102,11 @@ impl FilterSpec {
     /// Replaces the rate of a part of a filter, which the library reports, by that of the whole one.
     fn explain(&self, filter_type: FilterType, error: petal::Error) -> Error {
         if matches!(filter_type, Scalable | Windowed) && error.is_unattainable() {
-            return ErrorKind::UnattainableFpr { filter_type, fpr: self.target_fpr() }.into();
+            let problem = format!(
+                "a {filter_type} filter has 64-bit hashes, which collide too often for {}",
+                format_rate(self.target_fpr())
+            );
+            return Error::setting_is(Setting::Fpr, problem).advise(Advice::Raise(Setting::Fpr));
         }
         error.into()
     }
@@ -124,11 +136,21 @@ impl FilterSpec {
     /// The error of a filter that does not fit; `alternative` is the advice besides a higher limit.
     fn too_large(&self, capacity: u64, needed: u64, alternative: Advice) -> Error {
         let (fpr, available) = (self.target_fpr(), self.max_bytes());
-        let default_limit = self.memory_limit.is_none();
+        let limit = match self.memory_limit {
+            Some(_) => "the limit",
+            None => "half of the memory of this machine",
+        };
         if let Some(bits) = self.bits {
-            return ErrorKind::TooManyBits { bits, needed, available, default_limit }.into();
+            let problem = format!(
+                "a filter of {} bits takes {}, more than {}, {limit}",
+                format_count(bits),
+                format_size(needed),
+                format_size(available)
+            );
+            return Error::new(ErrorKind::Memory, problem)
+                .advise(Advice::Raise(Setting::MemoryLimit))
+                .advise(Advice::Lower(Setting::Bits));
         }
-        ErrorKind::FilterTooLarge { capacity, fpr, needed, available, default_limit, alternative }
-            .into()
+        Error::filter_too_large(capacity, fpr, needed, available, limit).advise(alternative)
     }
 }

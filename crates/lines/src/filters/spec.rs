@@ -9,7 +9,7 @@ use petal::FilterType::{
 };
 use petal::{AnyFilter, FilterType, HashSpec};
 
-use crate::error::{Error, ErrorKind, Result, Setting};
+use crate::error::{Advice, Error, Result, Setting};
 use crate::io::Source;
 use crate::keys::{
     Fields, HexCase, KeySpec, LineEnds, Spelling, Transform, parse_transforms, transforms_text,
@@ -278,40 +278,47 @@ impl FilterSpec {
         let filter_type = filter_type.or(implied(self.growing, Scalable)).unwrap_or(Bloom);
         self.check_settings_of_type(filter_type)?;
         if filter_type == Cascade && self.not_in.is_empty() {
-            let any_of = &[Setting::NotIn];
-            return Err(ErrorKind::MissingSetting { filter_type, any_of }.into());
+            let problem = "a cascade filter needs the lines that it must not contain";
+            return Err(Error::setting_is(Setting::FilterType, problem)
+                .advise(Advice::Specify(Setting::NotIn)));
         }
         if filter_type == Windowed && !forgets {
-            let any_of = &[Setting::Window, Setting::Last];
-            return Err(ErrorKind::MissingSetting { filter_type, any_of }.into());
+            let problem = "a windowed filter needs a limit after which it forgets lines";
+            return Err(Error::setting_is(Setting::FilterType, problem)
+                .advise(Advice::Specify(Setting::Window))
+                .advise(Advice::Specify(Setting::Last)));
         }
         if self.last.is_some() && (self.window.is_some() || self.capacity.is_some()) {
-            let conflicts: &[Setting] = match (self.window, self.capacity) {
-                (Some(_), None) => &[Setting::Window],
-                (None, _) => &[Setting::Capacity],
-                (Some(_), Some(_)) => &[Setting::Window, Setting::Capacity],
-            };
-            return Err(ErrorKind::ConflictingSettings { setting: Setting::Last, conflicts }.into());
+            let problem = "determines the lines in the filter, so other limits conflict with it";
+            return Err(Error::setting_is(Setting::Last, problem)
+                .advise_any(self.window.map(|_| Advice::Omit(Setting::Window)))
+                .advise_any(self.capacity.map(|_| Advice::Omit(Setting::Capacity))));
         }
         self.check_least_space()?;
         if filter_type.is_fixed() && self.capacity.is_some() {
-            return Err(ErrorKind::NotForType {
-                setting: Setting::Capacity,
-                filter_type,
-                reason: "is sized by the lines that it is built from",
-                types: &[],
-            }
-            .into());
+            let problem =
+                format!("a {filter_type} filter is sized by the lines that it is built from");
+            return Err(Error::setting_is(Setting::Capacity, problem)
+                .advise(Advice::Omit(Setting::Capacity)));
         }
         let minimum = petal::FilterSpec::MIN_STATIC_FPR;
         let too_low = |fpr: f64| 0.0 < fpr && fpr < minimum;
         if filter_type.is_fixed() && self.fpr.is_some_and(too_low) {
-            return Err(ErrorKind::FprTooLow { filter_type, minimum }.into());
+            let problem = format!(
+                "a {filter_type} filter has at most 32 bits for a line, and {minimum:e} is the \
+                 lowest rate of that"
+            );
+            return Err(Error::setting_is(Setting::Fpr, problem)
+                .advise(Advice::Raise(Setting::Fpr))
+                .advise(Advice::UseType(&[Bloom])));
         }
         let sized_by_rate = filter_type.is_fixed()
             || matches!(filter_type, Scalable | Quotient | VectorQuotient | Windowed);
         if sized_by_rate && self.is_sized_by_memory() {
-            return Err(ErrorKind::MissingFpr { filter_type }.into());
+            let problem =
+                format!("memory alone does not determine the size of a {filter_type} filter");
+            return Err(Error::setting_is(Setting::MemoryLimit, problem)
+                .advise(Advice::Specify(Setting::Fpr)));
         }
         Ok(filter_type)
     }
@@ -342,7 +349,10 @@ impl FilterSpec {
         ];
         for (is_set, setting, types, reason) in rules {
             if is_set && !types.contains(&filter_type) {
-                return Err(ErrorKind::NotForType { setting, filter_type, reason, types }.into());
+                let problem = format!("a {filter_type} filter {reason}");
+                return Err(Error::setting_is(setting, problem)
+                    .advise(Advice::Omit(setting))
+                    .advise(Advice::UseType(types)));
             }
         }
         Ok(())
@@ -358,8 +368,9 @@ impl FilterSpec {
             (None, None) => &[],
         };
         if self.least_space && !conflicts.is_empty() {
-            let setting = Setting::LeastSpace;
-            return Err(ErrorKind::ConflictingSettings { setting, conflicts }.into());
+            let problem = "capacity and false-positive rate determine the size";
+            return Err(Error::setting_is(Setting::LeastSpace, problem)
+                .advise_any(conflicts.iter().copied().map(Advice::Omit)));
         }
         Ok(())
     }

@@ -218,7 +218,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::error::{Advice, Error, Setting};
+    use crate::error::{Advice, Error, ErrorKind, Setting};
     use crate::keys::KeySpec;
     use crate::progress::Note;
 
@@ -302,7 +302,10 @@ mod tests {
         let any = ContentChecks::new(b'\n', true);
         for (bytes, what) in cases {
             let error = ContentChecks::new(b'\n', false).check("-", bytes, None).unwrap_err();
-            assert!(error.is_input() && error.to_string().contains(what), "{error}");
+            assert!(
+                error.kind() == ErrorKind::Input && error.to_string().contains(what),
+                "{error}"
+            );
             for few in [1, 3, 1 << 16] {
                 let error = Error::read("-", read(bytes, few).unwrap_err());
                 assert!(error.to_string().contains(what), "{few}: {error}");
@@ -399,8 +402,7 @@ mod tests {
         let advice = |name: &str, bytes: &[u8]| {
             let checks = ContentChecks::new(b'\n', false);
             let error = checks.check(name, bytes, Some(Codec::Gzip)).unwrap_err();
-            let advice = error.advice();
-            let Some(Advice::Other(advice)) = advice.first() else { panic!("{error}") };
+            let Some(Advice::Other(advice)) = error.advice().first() else { panic!("{error}") };
             (error.to_string(), advice.clone())
         };
         let utf16 = wide("\u{feff}one\n", u16::to_le_bytes);

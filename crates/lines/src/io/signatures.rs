@@ -1,7 +1,7 @@
 //! Recognizes formats that are not lines by the first bytes of an input.
 
 use super::compression::{Codec, Magic};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Advice, Error, Setting};
 
 /// A format that is not lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,13 @@ impl NotLines {
                 }
             }
             Remedy::Columns => {
-                let (input, format) = (name.to_owned(), what);
-                return ErrorKind::TableWithoutColumns { input, format }.into();
+                let read = match cfg!(feature = "parquet") {
+                    true => Advice::Specify(Setting::Columns),
+                    false => Advice::BuildWithTables,
+                };
+                return Error::input(name, format!("is {what}, expected lines"))
+                    .advise(read)
+                    .advise(Advice::Enable(Setting::Text));
             }
         };
         Error::not_lines(name, what, advice)

@@ -61,7 +61,14 @@ impl Source {
                 *name == source || stream.is_some() && stream == *earlier
             };
             if let Some((_, name)) = streams.iter().find(same) {
-                return Err(Error::stream_twice(&name.to_string(), &source.to_string()));
+                let problem = match *name == source {
+                    true => "is named twice, but can be read only once".to_owned(),
+                    false => {
+                        format!("is the same stream as {name}, which can be read only once")
+                    }
+                };
+                let error = Error::input(&source.to_string(), problem);
+                return Err(error.advise("save it to a file first"));
             }
             streams.push((stream, source));
         }

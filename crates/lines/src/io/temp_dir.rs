@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text, is_disk_full};
 
 /// The bytes of a job on temporary disk: records and copies of inputs, now and at most.
 ///
@@ -99,7 +99,19 @@ impl TempDir {
     pub(crate) fn error(&self, doing: &'static str, source: io::Error) -> Error {
         match self.work {
             true => Error::in_work_dir(&self.dir, doing, source),
-            false => Error::temp(&self.dir, doing, source),
+            false => {
+                let (problem, advice) = match is_disk_full(&source) {
+                    true => ("no space left".to_owned(), Some("free some space".into())),
+                    false => (format!("temporary file: {}", io_text(&source)), None),
+                };
+                let more_memory = advice.is_some().then_some(Advice::Raise(Setting::MemoryLimit));
+                Error::new(ErrorKind::File, format!("{problem} while {doing}"))
+                    .of(self.dir.display())
+                    .advise_any(advice)
+                    .advise(Advice::Change(Setting::TempDir))
+                    .advise_any(more_memory)
+                    .caused_by(source)
+            }
         }
     }
 

@@ -122,6 +122,7 @@ pub(crate) fn least_records(work: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn shares_never_exceed_the_limit() {
@@ -145,12 +146,12 @@ mod tests {
             assert!(budget.work >= limit / 16, "{budget:?}");
         }
         let low = Budget::new((32 << 20) - 1, 1).unwrap().with_objects();
-        assert!(low.unwrap_err().is_memory_too_small());
+        assert_eq!(low.unwrap_err().kind(), ErrorKind::Memory);
     }
 
     #[test]
     fn limit_below_the_minimum_is_an_error() {
-        assert!(Budget::new(MIN_MEMORY - 1, 1).unwrap_err().is_memory_too_small());
+        assert_eq!(Budget::new(MIN_MEMORY - 1, 1).unwrap_err().kind(), ErrorKind::Memory);
         assert!(Budget::new(MIN_MEMORY, 1).is_ok());
     }
 }

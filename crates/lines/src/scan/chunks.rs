@@ -226,13 +226,13 @@ where
     /// Adds the line to the error of a record, given the line ends in the chunks before.
     fn name_line(&self, error: &mut Error, chunk: &Chunk, before: u64) {
         let input = self.inputs[chunk.input];
-        let (Some((byte, line)), Some(first)) = (error.record_mut(), input.first_line()) else {
-            return;
-        };
-        let start = input.byte(chunk.offset + chunk.start as u64 - chunk.base);
-        let bytes = chunk.buffer.get().get(chunk.start..).unwrap_or_default();
-        let bytes = bytes.get(..byte.saturating_sub(start) as usize).unwrap_or_default();
-        *line = Some(first + before + memchr::memchr_iter(b'\n', bytes).count() as u64);
+        error.count_line(|byte| {
+            let first = input.first_line()?;
+            let start = input.byte(chunk.offset + chunk.start as u64 - chunk.base);
+            let bytes = chunk.buffer.get().get(chunk.start..).unwrap_or_default();
+            let bytes = bytes.get(..byte.saturating_sub(start) as usize).unwrap_or_default();
+            Some(first + before + memchr::memchr_iter(b'\n', bytes).count() as u64)
+        });
     }
 
     /// Claims, reads and processes one chunk. `None` if there is none or reading ended.

@@ -144,7 +144,8 @@ impl Pass<'_> {
                 keys.shrink(self.budget.chunk);
                 let lines = (0..batch.len()).map(|line| batch.line(line));
                 keys.take(input.keys(), lines).map_err(|(line, problem)| {
-                    Error::bad_record(input.name(), input.byte(batch.offset(line)), problem)
+                    Error::input(input.name(), format!(": {problem}"))
+                        .at_record(input.byte(batch.offset(line)))
                 })?;
                 let records =
                     (0..batch.len()).map(|line| (input.byte(batch.offset(line)), batch.line(line)));

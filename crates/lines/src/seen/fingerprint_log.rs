@@ -20,7 +20,7 @@ use std::os::unix::fs::FileExt as _;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result, io_text};
 use crate::fingerprint::Table;
 use crate::fingerprint::{Fingerprint, LineHasher};
 
@@ -42,6 +42,20 @@ pub struct FingerprintLog {
     allowance: u64,
 }
 
+/// The error of a log that is damaged; `problem` is a clause.
+fn damaged(name: &str, problem: &str) -> Error {
+    Error::new(ErrorKind::File, problem)
+        .of(name)
+        .advise("restore it")
+        .advise("remove it and its filter to start over")
+}
+
+/// The error of a log that cannot be read again.
+fn unreadable(source: io::Error) -> Error {
+    let problem = format!("the fingerprint log: cannot read: {}", io_text(&source));
+    Error::new(ErrorKind::File, problem).caused_by(source)
+}
+
 impl FingerprintLog {
     /// Returns an empty log with a random key and pair number.
     ///
@@ -60,13 +74,13 @@ impl FingerprintLog {
         let mut bytes = [0; HEADER];
         let length = file.metadata().map_err(|e| Error::read(name, e))?.len();
         if length < HEADER as u64 {
-            return Err(Error::damaged(name, "it is shorter than its header"));
+            return Err(damaged(name, "it is shorter than its header"));
         }
         file.read_exact_at(&mut bytes, 0).map_err(|e| Error::read(name, e))?;
-        let header = Header::from_bytes(&bytes).map_err(|what| Error::damaged(name, what))?;
+        let header = Header::from_bytes(&bytes).map_err(|what| damaged(name, what))?;
         let whole = u128::from(header.count) * PRINT as u128 + HEADER as u128;
         if u128::from(length) != whole {
-            return Err(Error::damaged(name, "its length is not what its header says"));
+            return Err(damaged(name, "its length is not what its header says"));
         }
         let sorted = Sorted { file, count: header.count, held: Vec::new() };
         sorted.verify(name, header.sum)?;
@@ -108,7 +122,7 @@ impl FingerprintLog {
         self.fresh = Table::new(0, 0)?;
         self.fresh = Table::new(self.allowance / 4, 0)?;
         let Some(saved) = &mut self.saved else { return Ok(()) };
-        saved.load(self.allowance / 2).map_err(Error::fingerprint_log)
+        saved.load(self.allowance / 2).map_err(unreadable)
     }
 
     /// Returns the hasher of the fingerprints.
@@ -123,7 +137,7 @@ impl FingerprintLog {
             return Ok(true);
         }
         let Some(saved) = &self.saved else { return Ok(false) };
-        saved.contains(fingerprint).map_err(Error::fingerprint_log)
+        saved.contains(fingerprint).map_err(unreadable)
     }
 
     /// Adds a line. `false` if the table is full and must be saved first.
@@ -290,10 +304,10 @@ impl Sorted {
         });
         read.map_err(|e| Error::read(name, e))?;
         if sum.digest() != expected {
-            return Err(Error::damaged(name, "its fingerprints do not match their checksum"));
+            return Err(damaged(name, "its fingerprints do not match their checksum"));
         }
         if !ascending {
-            return Err(Error::damaged(name, "its fingerprints are not in order"));
+            return Err(damaged(name, "its fingerprints are not in order"));
         }
         Ok(())
     }

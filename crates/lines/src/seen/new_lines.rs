@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use petal::AnyFilter;
 
 use super::fingerprint_log::FingerprintLog;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
 use crate::fingerprint::Fingerprint;
 use crate::io::{Input, Outputs, Printer, Source};
 use crate::memory::Budget;
@@ -127,7 +127,8 @@ pub fn seen(
         Ok(ControlFlow::Continue(()))
     };
     let passed = pass.run("looking", &inputs, map, fold);
-    if passed.as_ref().is_err_and(|error| !error.is_of_inputs()) {
+    // After an error of an input, the lines before it are in the filter and in the output.
+    if passed.as_ref().is_err_and(|error| error.kind() != ErrorKind::Input) {
         return passed.map(|_| SeenCounts::default());
     }
     run.printer.flush()?;
@@ -202,7 +203,11 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
                 return Ok(true);
             }
             if self.rows_only {
-                return Err(ErrorKind::LogBesideRows.into());
+                let problem = "the new rows have more fingerprints than fit the memory limit, and \
+                               none can be saved before the output is complete";
+                return Err(Error::new(ErrorKind::Output, problem)
+                    .advise(Advice::Raise(Setting::MemoryLimit))
+                    .advise(Advice::Enable(Setting::KeysOnly)));
             }
             // Full. The filter already contains lines of this batch that are not printed yet. That is
             // harmless, because the log decides, and does not contain them.
@@ -225,7 +230,9 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
     fn save(&mut self) -> Result<()> {
         self.printer.flush()?;
         let begun = Instant::now();
-        (self.save)(self.seen).map_err(Error::save)?;
+        // The caller adds the name of the file.
+        (self.save)(self.seen)
+            .map_err(|e| Error::new(ErrorKind::File, io_text(&e)).caused_by(e))?;
         self.every = self.every.max(begun.elapsed() * SAVING_SHARE);
         (self.saved, self.unsaved) = (Instant::now(), false);
         Ok(())

@@ -236,7 +236,7 @@ fn line_longer_than_the_limit_is_an_error() {
             match result {
                 Ok(report) => assert!(over == 0 && report.kept == 2 + u64::from(before > 0)),
                 Err(error) => {
-                    assert!(over == 1 && error.is_line_too_long(), "{error}");
+                    assert!(over == 1 && error.to_string().contains("is longer than"), "{error}");
                     assert!(error.to_string().contains(&format!("byte {}", before * 10)));
                 }
             }
@@ -488,7 +488,7 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
             }
             if resumed > 0 {
                 let error = attempt(99, false).unwrap_err();
-                assert!(matches!(error.kind(), crate::ErrorKind::UnfinishedJob { .. }), "{error}");
+                assert!(error.to_string().contains("an unfinished job; set resume"), "{error}");
                 scratch.write("0", b"another\nfile\n");
                 match attempt(99, true) {
                     Err(error) => assert!(error.to_string().contains("changed since"), "{error}"),

@@ -29,7 +29,8 @@ use self::lz4::Lz4Frames;
 pub(super) use self::magic::Magic;
 use self::requirements::{bzip2_memory, xz_memory, zstd_window};
 use super::poll_read::{POLL_TIMEOUT, PollRead};
-use crate::error::Error;
+use crate::error::{Advice, Error, ErrorKind, Setting};
+use crate::numbers::format_size;
 
 /// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +168,19 @@ fn check_memory(codec: Codec, needed: Option<u64>, available: u64) -> io::Result
 fn too_little_memory(codec: Codec, needed: Option<u64>, available: u64) -> Error {
     // The decoder gets an eighth of the limit.
     let limit = needed.map(|needed| needed.next_multiple_of(1 << 17) * 8);
-    Error::decoder_memory(codec.name(), needed, available, limit)
+    let needed = match needed {
+        Some(needed) => format!("{}, more than", format_size(needed)),
+        None => "more than".to_owned(),
+    };
+    let problem = format!(
+        "cannot read: decompressing its {} data needs {needed} the {} that fit an eighth of the \
+         memory limit",
+        codec.name(),
+        format_size(available)
+    );
+    Error::new(ErrorKind::Input, problem)
+        .advise(limit.map_or(Advice::Raise(Setting::MemoryLimit), Advice::raise_limit_to))
+        .advise("decompress it first")
 }
 
 /// The error of a zstd window that does not fit, with the memory limit that it needs.

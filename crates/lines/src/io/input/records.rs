@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::range_reader::RangeReader;
 use super::{Input, Open};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result, Setting};
 use crate::io::byte_range::ByteRange;
 use crate::io::header::Start;
 use crate::io::input_file::InputFile;
@@ -46,7 +46,13 @@ impl Input {
             // An empty input has no header and no records.
             Err(_) if columns.has_header() && header.is_none() => columns.in_dialect(dialect),
             Err(HeaderProblem { text, repeated }) => {
-                return Err(Error::bad_header(&self.name, text, repeated));
+                let error = Error::input(&self.name, text);
+                return Err(match repeated {
+                    true => error.advise("name the column by its number"),
+                    false => error
+                        .advise(Advice::Change(Setting::Columns))
+                        .advise(Advice::Change(Setting::Separator)),
+                });
             }
         };
         let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };

@@ -1,6 +1,7 @@
 use std::fs::File;
 
 use super::{Input, Open};
+use crate::error::ErrorKind;
 use crate::io::source::Source;
 
 #[test]
@@ -16,7 +17,7 @@ fn changed_file_is_an_error_in_the_next_pass() {
     for text in ["a\nc\n", "a\n", "a\nc\nd\n"] {
         std::fs::write(&path, text).unwrap();
         assert!(inputs[0].open(0, &()).err().unwrap().to_string().contains("changed"));
-        assert!(inputs[0].check_unchanged(&()).unwrap_err().is_input());
+        assert!(inputs[0].check_unchanged(&()).unwrap_err().kind() == ErrorKind::Input);
     }
 }
 
@@ -70,7 +71,7 @@ fn fifo_is_ready_after_its_writer_has_closed_it() {
 #[test]
 fn missing_directory_and_double_stdin_are_errors_at_once() {
     let path = Source::from_arg("/no/such/file");
-    assert!(Input::open_unchecked(&[path], 0).err().unwrap().is_input());
+    assert!(Input::open_unchecked(&[path], 0).err().unwrap().kind() == ErrorKind::Input);
     let directory = Input::open_unchecked(&[Source::from_arg("/")], 0).err().unwrap();
     assert!(directory.to_string().contains("is a directory"));
     assert!(Input::open_unchecked(&[Source::Stdin, Source::Stdin], 0).is_err());

@@ -18,9 +18,9 @@ use super::blocks::{Blocks, Columns, Part};
 use super::column::{KeyBatch, KeyPath, count_columns};
 use super::kind::TableKind;
 use super::row_writer::RowWriter;
-use super::source::TableSource;
+use super::source::{PartTooLarge, TableSource};
 use super::tracked::{Tracked, WriteFailure};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::io::input_file::InputFile;
 use crate::keys::rows::{MAX_ROWS, RowId};
 
@@ -48,10 +48,8 @@ impl ArrowTable {
     ) -> Result<Self> {
         let file = source.file()?;
         let blocks = source.guarded(|| Blocks::open(&source, &file, memory))?;
-        let mut paths = KeyPath::find(&blocks.schema, &columns.columns).map_err(|problem| {
-            let input = source.name.clone();
-            Error::from(ErrorKind::UnusableColumn { input, problem, rows: false })
-        })?;
+        let mut paths = KeyPath::find(&blocks.schema, &columns.columns)
+            .map_err(|problem| Error::unusable_column(&source.name, problem))?;
         let mut roots: Vec<_> = paths.iter().map(|path| path.root).collect();
         roots.sort_unstable();
         roots.dedup();
@@ -91,10 +89,7 @@ impl ArrowTable {
     /// Returns an error with a memory limit that is enough for the whole table, if it is one of memory.
     /// There are `keys` bytes for reading keys, and `rows` for reading and writing rows.
     fn advised(&self, error: Error, keys: Option<u64>, rows: u64) -> Error {
-        let ErrorKind::TableMemory { input, part, needed, available, needed_limit } = error.kind()
-        else {
-            return error;
-        };
+        let Some(&part) = error.cause::<PartTooLarge>() else { return error };
         let source = &self.source;
         let most = || {
             let file = source.file()?;
@@ -109,13 +104,11 @@ impl ArrowTable {
             Ok(dictionaries.saturating_add(batch))
         };
         // Errors of reading come up again with the higher limit.
-        let needed_limit = source.guarded(most).map_or(*needed_limit, |most| {
+        let limit = source.guarded(most).map_or(part.limit, |most| {
             let of_keys = keys.map_or(0, |given| source.limit_for(most, given, |has| has.keys));
             of_keys.max(source.limit_for(most.saturating_mul(2), rows, |has| has.rows))
         });
-        let (input, part) = (input.clone(), *part);
-        ErrorKind::TableMemory { input, part, needed: *needed, available: *available, needed_limit }
-            .into()
+        source.too_large_for(PartTooLarge { limit, ..part })
     }
 
     /// Returns a difference of its columns from those of another file, as a predicate.

@@ -15,7 +15,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::kind::TableKind;
 use super::source::TableSource;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::io::input_file::InputFile;
 
 /// A dictionary or a batch of rows.
@@ -248,7 +248,8 @@ fn read_schema(source: &TableSource, schema: arrow_ipc::Schema<'_>) -> Result<Sc
             unknown.then(|| format!("column {name:?} has integers of {bits} bits"))
         });
         let problem = wide.unwrap_or_else(|| format!("its schema has an unknown type: {error}"));
-        ErrorKind::UnsupportedTable { input: source.name.clone(), problem }.into()
+        Error::input(&source.name, problem)
+            .advise("convert the column to a type that other programs have")
     })
 }
 

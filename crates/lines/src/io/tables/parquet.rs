@@ -18,8 +18,8 @@ use parquet::file::metadata::{
 use super::column::{KeyPath, Meaning, count_columns};
 use super::counted_pages::value_size;
 use super::pages::{Chunk, PageFile};
-use super::source::TableSource;
-use crate::error::{Error, ErrorKind, Result};
+use super::source::{PartTooLarge, TableSource};
+use crate::error::{Error, Result};
 use crate::keys::Columns;
 use crate::keys::rows::MAX_ROWS;
 
@@ -83,10 +83,7 @@ impl ParquetTable {
         };
         let metadata = source.guarded(|| read().map_err(|error| file.error(error)));
         let metadata = metadata.map_err(|error| advised_of_footer(&source, error))?;
-        let unusable = |problem| -> Error {
-            let input = source.name.clone();
-            ErrorKind::UnusableColumn { input, problem, rows: false }.into()
-        };
+        let unusable = |problem| Error::unusable_column(&source.name, problem);
         let paths = KeyPath::find(metadata.schema(), &columns.columns).map_err(unusable)?;
         let (paths, leaves) = projected(&metadata, paths);
         let (mut starts, mut rows) = (Vec::new(), 0u64);
@@ -182,16 +179,14 @@ impl ParquetTable {
 
 /// Adds a memory limit that is enough for what the footer describes to an error of memory.
 fn advised_of_footer(source: &TableSource, error: Error) -> Error {
-    let ErrorKind::TableMemory { input, needed, available, needed_limit, .. } = error.kind() else {
+    let Some(&found) = error.cause::<PartTooLarge>() else {
         return error;
     };
-    let described = needed.saturating_mul(PER_BYTE);
+    let described = found.needed.saturating_mul(PER_BYTE);
     let given = source.shares().descriptions;
     let of_description = source.limit_for(described, given, |shares| shares.descriptions);
-    let (input, part) = (input.clone(), "its footer");
-    let (needed, available) = (*needed, *available);
-    let needed_limit = of_description.max(*needed_limit);
-    ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
+    let limit = of_description.max(found.limit);
+    source.too_large_for(PartTooLarge { part: "its footer", limit, ..found })
 }
 
 /// Returns the paths with roots among the columns that are read, and the leaf columns to read.

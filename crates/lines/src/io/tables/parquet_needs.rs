@@ -14,8 +14,8 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::counted_pages::{COPY_QUARTERS, CountedPages, memory_per_level};
 use super::pages::PageFile;
 use super::parquet::{BATCH_SHARE, ParquetTable, chunk};
-use super::source::TableShares;
-use crate::error::{Error, ErrorKind};
+use super::source::{PartTooLarge, TableShares};
+use crate::error::Error;
 
 /// The memory that the parts of a job have now.
 #[derive(Clone, Copy)]
@@ -28,27 +28,23 @@ pub(super) struct Given {
 
 /// Returns an error with a memory limit that is enough for the whole table, if it is one of memory.
 pub(super) fn advised(table: &ParquetTable, error: Error, given: Given) -> Error {
-    let ErrorKind::TableMemory { input, part, needed, available, needed_limit } = error.kind()
-    else {
-        return error;
-    };
+    let Some(&part) = error.cause::<PartTooLarge>() else { return error };
     // Errors of reading come up again with the higher limit.
     let found = table.source.guarded(|| {
         let file = PageFile::new(&table.source, u64::MAX)?;
         limit(table, &file, given).map_err(|error| file.error(error))
     });
-    let needed_limit = found.map_or(*needed_limit, |found| {
+    let limit = found.map_or(part.limit, |found| {
         // What values take beside their pages is known only of this part.
-        let of_part =
-            |share: fn(TableShares) -> u64| table.source.limit_for(*needed, *available, share);
+        let of_part = |share: fn(TableShares) -> u64| {
+            table.source.limit_for(part.needed, part.available, share)
+        };
         found.max(match given.keys {
             Some(_) => of_part(|has| has.keys),
             None => of_part(|has| has.rows),
         })
     });
-    let (input, part) = (input.clone(), *part);
-    ErrorKind::TableMemory { input, part, needed: *needed, available: *available, needed_limit }
-        .into()
+    table.source.too_large_for(PartTooLarge { limit, ..part })
 }
 
 /// Returns the memory limit that a table needs.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::Table;
 use super::row_writer::RowWriter;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::io::Outputs;
 use crate::keys::Dialect;
 use crate::keys::rows::{self, FrameScan, Part, RowId};
@@ -103,17 +103,16 @@ impl<'a> Sink<'a> {
         let mut found = tables.iter().flatten();
         let Some(first) = found.next() else {
             return match names.first().filter(|_| format.keys_only) {
-                Some(name) => Err(ErrorKind::NotATable { input: (*name).to_owned() }.into()),
+                Some(name) => Err(Error::not_a_table(name)),
                 None => own(To::Lines(sink)),
             };
         };
         if let Some(lines) = lines {
-            let (input, first) = (names[lines].to_owned(), first.source().name.clone());
-            if format.keys_only {
-                return Err(ErrorKind::NotATable { input }.into());
-            }
-            let difference = "has lines, not rows".to_owned();
-            return Err(ErrorKind::DifferentTables { input, first, difference }.into());
+            let (input, first) = (names[lines], &first.source().name);
+            return Err(match format.keys_only {
+                true => Error::not_a_table(input),
+                false => Error::different_tables(input, first, "has lines, not rows"),
+            });
         }
         if format.keys_only {
             let RowFormat { dialect, delimiter, .. } = format;
@@ -130,8 +129,12 @@ impl<'a> Sink<'a> {
             }));
         }
         if !format.binary {
-            let (input, format) = (first.source().name.clone(), first.source().kind.name());
-            return Err(ErrorKind::RowsNotTaken { input, format }.into());
+            let format = first.source().kind.name();
+            let problem = format!("its rows are binary data in {format}, not text");
+            return Err(Error::new(ErrorKind::Output, problem)
+                .of(&first.source().name)
+                .advise(Advice::Specify(Setting::Output))
+                .advise(Advice::Enable(Setting::KeysOnly)));
         }
         found.try_for_each(|other| other.refuse_rows_after(first))?;
         let tables = tables.iter().flatten().map(|table| Arc::clone(table)).collect();
@@ -213,9 +216,7 @@ impl KeyLines<'_> {
                     let id = self.id.unwrap_or(RowId { table: 0, row: 0 });
                     let name = self.names.get(id.table as usize).map_or("", String::as_str);
                     let problem = format!("the key of row {}: {problem}", id.row + 1);
-                    let (input, rows) = (name.to_owned(), false);
-                    let error = ErrorKind::UnusableColumn { input, problem, rows };
-                    return Err(io::Error::other(Error::from(error)));
+                    return Err(io::Error::other(Error::unusable_column(name, problem)));
                 }
                 self.lines.push(self.delimiter);
                 if self.lines.len() >= BLOCK { self.write() } else { Ok(()) }

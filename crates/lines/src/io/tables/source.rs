@@ -3,16 +3,18 @@
 #![cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "tables are refused"))]
 
 use std::cell::Cell;
+use std::fmt;
 use std::fs::File;
 use std::panic;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 use super::kind::TableKind;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, Result};
 use crate::io::byte_range::ByteRange;
 use crate::io::identity::FileIdentity;
 use crate::io::input_file::InputFile;
+use crate::numbers::format_size;
 
 /// Divides a memory limit.
 pub(crate) type Shares = Arc<dyn Fn(u64) -> TableShares + Send + Sync>;
@@ -60,6 +62,27 @@ pub(crate) struct TableSource {
     pub(crate) shares: Shares,
 }
 
+/// A part of a table that does not fit the memory limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartTooLarge {
+    /// The part, with its article: "a page".
+    pub(super) part: &'static str,
+    pub(super) needed: u64,
+    pub(super) available: u64,
+    /// A memory limit that is enough.
+    pub(super) limit: u64,
+}
+
+impl fmt::Display for PartTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (needed, available) = (format_size(self.needed), format_size(self.available));
+        let Self { part, .. } = self;
+        write!(f, "{part} takes {needed}, more than the {available} of the memory limit for it")
+    }
+}
+
+impl std::error::Error for PartTooLarge {}
+
 impl TableSource {
     /// Returns the file after checking that it has not changed.
     pub(crate) fn file(&self) -> Result<InputFile> {
@@ -92,16 +115,23 @@ impl TableSource {
 
     /// An error of a table that cannot be read.
     pub(crate) fn unreadable(&self, problem: impl ToString) -> Error {
-        let (input, format) = (self.name.clone(), self.kind.name());
-        ErrorKind::UnreadableTable { input, format, problem: problem.to_string() }.into()
+        let format = self.kind.name();
+        Error::input(&self.name, format!("cannot read as {format}: {}", problem.to_string()))
+            .advise("write the file again, or remove it from the inputs")
     }
 
     /// An error of a part that does not fit `available` bytes of the memory limit.
     pub(crate) fn too_large(&self, part: &'static str, needed: u64, available: u64) -> Error {
         let of_keys = self.limit_for(needed, available, |shares| shares.keys);
         let of_rows = self.limit_for(needed, available, |shares| shares.rows);
-        let (input, needed_limit) = (self.name.clone(), of_keys.max(of_rows));
-        ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into()
+        self.too_large_for(PartTooLarge { part, needed, available, limit: of_keys.max(of_rows) })
+    }
+
+    /// The same, if the memory limit that is enough is known.
+    pub(super) fn too_large_for(&self, found: PartTooLarge) -> Error {
+        Error::input(&self.name, found.to_string())
+            .advise(Advice::raise_limit_to(found.limit))
+            .caused_by(found)
     }
 
     /// Checks that `needed` bytes for what describes all tables of the job fit the memory limit.
@@ -113,9 +143,9 @@ impl TableSource {
         if needed <= available {
             return Ok(());
         }
-        let needed_limit = self.limit_for(needed, available, |shares| shares.descriptions);
-        let (input, part) = (self.name.clone(), "the description of all tables");
-        Err(ErrorKind::TableMemory { input, part, needed, available, needed_limit }.into())
+        let limit = self.limit_for(needed, available, |shares| shares.descriptions);
+        let part = "the description of all tables";
+        Err(self.too_large_for(PartTooLarge { part, needed, available, limit }))
     }
 
     /// Returns the shares of the job's memory limit.

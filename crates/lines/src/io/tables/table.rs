@@ -11,7 +11,7 @@ use super::parquet_rows::ParquetRows;
 use super::row_writer::RowWriter;
 use super::source::TableSource;
 use super::stream::{FormatKeys, KeyStream};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::keys::Columns;
 
 /// An open table, and the columns of its keys.
@@ -112,8 +112,7 @@ impl Table {
             _ => None,
         };
         let Some(difference) = difference else { return Ok(()) };
-        let (input, first) = (source.name.clone(), first_source.name.clone());
-        Err(ErrorKind::DifferentTables { input, first, difference }.into())
+        Err(Error::different_tables(&source.name, &first_source.name, &difference))
     }
 
     /// Returns a writer of the rows of tables, whose numbers are their indices.

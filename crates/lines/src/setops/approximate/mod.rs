@@ -19,7 +19,7 @@ use petal::{BlockedLayout, BloomFilter, ByteSize, Membership as _};
 use super::planning::{Sample, estimated_insertions, filter_bytes};
 use super::report::Report;
 use super::set_semantics::SetOp;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result, Setting};
 use crate::fingerprint::LineHasher;
 use crate::io::{Input, Printer};
 use crate::memory::Budget;
@@ -70,7 +70,9 @@ impl ApproximateJob<'_> {
     fn lines(&self, inputs: &[&Input]) -> Result<Option<u64>> {
         if !inputs.iter().all(|input| input.is_repeatable()) {
             if self.capacity.is_none() && self.fpr.is_some() {
-                return Err(Error::unknown_size());
+                let problem = "the size of an input that is not a file is unknown";
+                return Err(Error::setting_is(Setting::Fpr, problem)
+                    .advise(Advice::Specify(Setting::Capacity)));
             }
             return Ok(self.capacity);
         }
@@ -95,7 +97,14 @@ impl ApproximateJob<'_> {
         };
         let needed = BlockedLayout::for_fpr(keys, rate)?.size_bytes();
         if needed > memory {
-            return Err(Error::filter_too_large(keys, rate, needed, self.budget.limit));
+            return Err(Error::filter_too_large(
+                keys,
+                rate,
+                needed,
+                self.budget.limit,
+                "the limit",
+            )
+            .advise(Advice::Raise(Setting::Fpr)));
         }
         Ok(BloomFilter::with_fpr(keys, rate)?)
     }

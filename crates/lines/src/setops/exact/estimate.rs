@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::job::ExactJob;
 use super::simulation::{Chance, PhaseTotals};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::LineHasher;
 use crate::io::Input;
 use crate::setops::planning::block_sample::{self, BlockSample};
@@ -162,7 +162,10 @@ impl ExactJob<'_> {
         counting: Counting,
     ) -> Result<JobEstimate> {
         if let Some(stream) = first.iter().chain(others).find(|input| !input.is_repeatable()) {
-            return Err(Error::unforeseeable(stream.name()));
+            let problem = "is not a file, so its lines cannot be sampled";
+            return Err(Error::new(ErrorKind::Setting, problem)
+                .of(stream.name())
+                .advise("save it to a file first"));
         }
         let sizes = self.sizes(first, others)?;
         let plan = match self.strategy {

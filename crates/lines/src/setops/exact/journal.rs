@@ -27,13 +27,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::records::PartitionScheme;
 use super::state::State;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Advice, Error, Result, Setting};
 use crate::fingerprint::LineHasher;
 use crate::io::{
     ByteRange, Chain, Checksum, DiskUsage, FileIdentity, FileStat, Input, Lock, RecordStream,
     SpillFile, TempDir, write_out,
 };
 use crate::keys::KeySpec;
+use crate::numbers::format_size;
 use crate::progress::{Note, Progress};
 use crate::setops::planning::Plan;
 use crate::setops::positions::{Polarity, Spans};
@@ -226,7 +227,9 @@ impl Journal {
                 return Ok(journal);
             }
             Some(_) if !resume => {
-                return Err(ErrorKind::UnfinishedJob { dir: dir.to_owned() }.into());
+                return Err(failed("it contains an unfinished job")
+                    .advise(Advice::Enable(Setting::Resume))
+                    .advise("remove the directory"));
             }
             Some(None) => {
                 return Err(failed(
@@ -257,8 +260,9 @@ impl Journal {
         }
         journal.job = page.job;
         if page.memory_limit > memory_limit {
-            let (dir, minimum) = (dir.to_owned(), page.memory_limit);
-            return Err(ErrorKind::MemoryLimitBelowJob { dir, minimum }.into());
+            let minimum = page.memory_limit;
+            let problem = format!("its job began with a memory limit of {}", format_size(minimum));
+            return Err(failed(&problem).advise(Advice::raise_limit_to(minimum)));
         }
         journal.saved = page.saved;
         if let Some(saved) = &journal.saved {
@@ -409,7 +413,7 @@ impl Journal {
 
     fn read_filter(&self, phase: usize) -> Result<BloomFilter> {
         let failed = |why: &dyn fmt::Display| {
-            Error::work_dir(&self.dir, &format!("its filter is lost ({why}); remove the folder"))
+            Error::work_dir(&self.dir, format!("its filter is lost ({why}); remove the folder"))
         };
         let file = File::open(self.filter(phase)).map_err(|e| failed(&e.kind()))?;
         let read = BloomFilter::read_from(io::BufReader::with_capacity(1 << 20, file));
