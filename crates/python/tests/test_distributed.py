@@ -498,6 +498,8 @@ def test_invalid_build_arguments_are_errors_before_the_work(files, tmp_path):
         jobs.build(UnusedEngine(), files[0][0], tmp_path / "out", fpr=2)
     with pytest.raises(petal.InputError, match="is a folder"):
         jobs.build(UnusedEngine(), files[0][0], tmp_path)
+    with pytest.raises(petal.InputError, match="filter.gz: the output is not compressed"):
+        jobs.build(UnusedEngine(), files[0][0], tmp_path / "filter.gz")
     assert not leftovers(tmp_path)
 
 

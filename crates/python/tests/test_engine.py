@@ -378,6 +378,62 @@ def test_keys_that_are_spelled_differently_are_warnings(tmp_path: Path) -> None:
         petal.seen(tmp_path / "state", upper)
 
 
+def test_keys_that_python_adds_end_what_is_known_of_the_spelling(tmp_path: Path) -> None:
+    lower = write(tmp_path / "lower", [b"0aff", b"be"])
+    path = tmp_path / "lower.petal"
+    petal.build(lower, path, capacity=100)
+    recorded = petal.load(path).metadata
+    assert '"hex_case":"lower"' in recorded
+    other = petal.BloomFilter(100)
+    other.add("0AFF")
+
+    def cleared() -> petal.BloomFilter:
+        filter = petal.load(path)
+        filter.clear()
+        return filter
+
+    additions = {
+        "add": (petal.load(path), lambda filter: filter.add(b"0AFF")),
+        "update": (petal.load(path), lambda filter: filter.update([b"0AFF", "BE"])),
+        "union": (petal.load(path), lambda filter: filter.__ior__(other)),
+        "cleared": (cleared(), lambda filter: filter.add("0AFF")),
+        "set": (petal.load(path), lambda filter: (filter.add("x"), setattr(filter, "metadata", recorded), filter.add("y"))),
+    }
+    for name, (filter, add) in additions.items():
+        add(filter)
+        assert "hex_case" not in filter.metadata and "keys" in filter.metadata, name
+        # What is saved gives no warning for keys in the other case.
+        filter.save(tmp_path / name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            petal.check(tmp_path / name, write(tmp_path / "upper", [b"0AFF"]), count=True)
+    # Nothing was added.
+    filter = petal.load(path)
+    filter.update([])
+    mapped = petal.open(path)
+    with pytest.raises(petal.UnsupportedError, match="read only"):
+        mapped.add("0AFF")
+    assert filter.metadata == mapped.metadata == filter.copy().metadata == recorded
+
+
+@pytest.mark.parametrize("format", [None, "guava"])
+def test_filter_beside_a_copy_of_its_old_contents_is_not_read(tmp_path: Path, format: str | None) -> None:
+    lines, path, copy = write(tmp_path / "lines", [b"one"]), tmp_path / "f", tmp_path / "f.petal-backup"
+    filter = petal.ForeignFilter(format, 10, 0.01) if format else petal.BloomFilter(10)
+    filter.save(path)
+    copy.write_bytes(b"old")
+    for read in [
+        lambda: petal.open(path),
+        lambda: petal.load(path),
+        lambda: petal.check(path, lines),
+        lambda: petal.merge(path, path, out=tmp_path / "out"),
+    ]:
+        with pytest.raises(petal.InputError, match="f: cannot read: .*restore or remove .*f.petal-backup"):
+            read()
+    copy.unlink()
+    petal.open(path)
+
+
 def test_output_that_would_not_be_compressed_as_its_name_says_is_refused(tmp_path: Path) -> None:
     lines = write(tmp_path / "lines", [b"one", b"two"])
     for name in ["out.gz", "out.zst", "out.XZ"]:
@@ -385,4 +441,6 @@ def test_output_that_would_not_be_compressed_as_its_name_says_is_refused(tmp_pat
             petal.dedup(lines, out=tmp_path / name)
         with pytest.raises(petal.InputError, match=f"{name}: the output is not compressed"):
             petal.BloomFilter(10).save(tmp_path / name)
+        with pytest.raises(petal.InputError, match=f"{name}: the output is not compressed"):
+            petal.seen(tmp_path / name, lines, capacity=10)
         assert not (tmp_path / name).exists()

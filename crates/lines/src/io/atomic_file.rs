@@ -260,10 +260,7 @@ pub fn open_whole(path: &Path) -> io::Result<File> {
 }
 
 /// Returns an error if there is a copy of a file's old contents.
-///
-/// # Errors
-/// If there is.
-pub fn check_whole(path: &Path) -> io::Result<()> {
+fn check_whole(path: &Path) -> io::Result<()> {
     let backup = beside(&resolve_links(path)?, BACKUP);
     if !backup.exists() {
         return Ok(());

@@ -383,7 +383,10 @@ fn folded(filter: &Bound<'_, Filter>, fold: Fold) -> PyResult<Py<PyAny>> {
         let state = ours.read_detached()?;
         let built = each_storage!(&state.storage, filter => folded_any(filter, fold), _ => None);
         let built = built.ok_or_else(different_types)?.map_err(IntoPyErr::into_py_err)?;
-        Ok::<_, PyErr>(FilterState::from_storage(Storage::Memory(built), state.metadata.clone()))
+        Ok::<_, PyErr>(FilterState::from_storage(
+            Storage::Memory(built),
+            state.metadata().to_owned(),
+        ))
     })?;
     object(filter.py(), built)
 }

@@ -275,7 +275,10 @@ fn frozen(filter: &Bound<'_, Filter>) -> PyResult<Py<PyAny>> {
         let state = ours.read_detached()?;
         let built = each_storage!(&state.storage, filter => frozen_any(filter), _ => None);
         let built = built.ok_or_else(no_counters)?.map_err(IntoPyErr::into_py_err)?;
-        Ok::<_, PyErr>(FilterState::from_storage(Storage::Memory(built), state.metadata.clone()))
+        Ok::<_, PyErr>(FilterState::from_storage(
+            Storage::Memory(built),
+            state.metadata().to_owned(),
+        ))
     })?;
     object(filter.py(), built)
 }

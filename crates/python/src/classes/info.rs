@@ -44,7 +44,7 @@ impl Properties {
                 ("type", filter.filter_type().name().to_owned()),
                 ("layout", filter.describe()),
                 ("hash", filter.hash_spec().name().to_owned()),
-                ("metadata", state.metadata.clone()),
+                ("metadata", state.metadata().to_owned()),
             ];
             properties.integers = filter.parameters();
             properties.integers.extend([

@@ -223,7 +223,7 @@ impl Filter {
     /// A text in the filter's file, by convention JSON, at most 1 MiB.
     #[getter]
     fn metadata(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.read(py)?.metadata.clone())
+        Ok(self.read(py)?.metadata().to_owned())
     }
 
     #[setter]
@@ -236,7 +236,7 @@ impl Filter {
     /// take keys as they are.
     #[getter]
     fn key_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
-        let list = recorded(&self.read(py)?.metadata)?;
+        let list = recorded(self.read(py)?.metadata())?;
         Ok(list.map(|list| list.iter().map(ToString::to_string).collect()))
     }
 
@@ -292,7 +292,7 @@ impl Filter {
         let bytes = py.detach(|| {
             let (state, mut out) = (self.read_detached()?, MemoryWriter::default());
             let data = usize::try_from(state.size_bytes()).unwrap_or(usize::MAX);
-            reserve_exact(&mut out.bytes, data.saturating_add(state.metadata.len()))?;
+            reserve_exact(&mut out.bytes, data.saturating_add(state.metadata().len()))?;
             state.write_to(&mut out)?;
             Ok::<_, PyErr>(out.bytes)
         })?;

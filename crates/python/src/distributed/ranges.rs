@@ -177,6 +177,12 @@ fn size_for(capacity: u64, fpr: f64) -> PyResult<PlainSize> {
     Ok((bytes, capacity, fpr))
 }
 
+/// Raises `InputError` if the name of an output says that it is compressed.
+#[pyfunction]
+fn refuse_compressed(path: PathBuf) -> PyResult<()> {
+    crate::error::refuse_compressed(&path)
+}
+
 /// Counts the lines of byte ranges.
 #[pyfunction]
 fn count(
@@ -428,6 +434,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ranges.add_function(wrap_pyfunction!(split, &ranges)?)?;
     ranges.add_function(wrap_pyfunction!(plan, &ranges)?)?;
     ranges.add_function(wrap_pyfunction!(size_for, &ranges)?)?;
+    ranges.add_function(wrap_pyfunction!(refuse_compressed, &ranges)?)?;
     ranges.add_function(wrap_pyfunction!(count, &ranges)?)?;
     ranges.add_function(wrap_pyfunction!(build, &ranges)?)?;
     ranges.add_function(wrap_pyfunction!(union, &ranges)?)?;

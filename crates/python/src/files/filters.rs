@@ -134,7 +134,7 @@ pub(super) fn check_job(
 ) -> PyResult<JobResult> {
     let mut settings = options.settings()?;
     settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
-    adopt_transforms(&filter.get().read(py)?.metadata, &mut settings)?;
+    adopt_transforms(filter.get().read(py)?.metadata(), &mut settings)?;
     let recorded = filter.get().read(py)?.recorded_spelling();
     let (inputs, allow) = (sources(inputs), sources(check_options.allow));
     let filter_paths = sources(check_options.filter_paths);

@@ -140,7 +140,7 @@ impl Merge {
         for difference in keys.differences(union.recorded_spelling()) {
             reporter.warn_of(difference, &path.display().to_string(), "the files before it");
         }
-        union.metadata = union.metadata_of_union(&other);
+        union.replace_metadata(union.metadata_of_union(&other));
         if other.size_bytes() != size_now
             && let Some(folded) = folded(union, &other)
         {

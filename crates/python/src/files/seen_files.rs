@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use petal::{AnyFilter, BlockedLayout, BloomFilter, WindowedBloomFilter};
-use petal_lines::atomic_file::{AtomicFile, beside, check_whole};
+use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
 use petal_lines::{
     FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, Spelling,
     filter_metadata, format_count, format_rate, format_size, recorded_log_id, recorded_spelling,
@@ -15,7 +15,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::filters::adopt_transforms;
-use crate::error::{Exception, IntoPyErr, cannot_read, cannot_write, finish_file};
+use crate::error::{
+    Exception, IntoPyErr, cannot_read, cannot_write, finish_file, refuse_compressed,
+};
 use crate::state::Clock;
 use crate::state::open::read_native;
 
@@ -162,8 +164,7 @@ impl SeenFiles {
             Ok(data) if !data.is_file() => Err(Exception::Input
                 .new_err(format_args!("{shown}: is not a regular file; move it away"))),
             _ => {
-                let file = check_whole(&self.exact).and_then(|()| File::open(&self.exact));
-                let file = file.map_err(|e| cannot_read(&self.exact, &e))?;
+                let file = open_whole(&self.exact).map_err(|e| cannot_read(&self.exact, &e))?;
                 FingerprintLog::open(file, &shown).map(Some).map_err(IntoPyErr::into_py_err)
             }
         }
@@ -172,6 +173,7 @@ impl SeenFiles {
     /// Returns an error if the filter file cannot be replaced, or is an input.
     pub(super) fn check_writable(&self, inputs: &[Source]) -> PyResult<()> {
         let failed = |error| cannot_write(&self.path, &error);
+        refuse_compressed(&self.path)?;
         if let Ok(data) = fs::metadata(&self.path) {
             super::output::check_not_input(&self.path, &data, inputs)?;
             File::options().append(true).open(&self.path).map_err(failed)?;

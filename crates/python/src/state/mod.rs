@@ -25,7 +25,9 @@ use crate::memory;
 /// A filter, the metadata of its file, and its clock.
 pub(crate) struct FilterState {
     pub(crate) storage: Storage,
-    pub(crate) metadata: String,
+    metadata: String,
+    /// Whether keys were added since the metadata was set.
+    has_more_keys: bool,
     pub(crate) clock: Clock,
 }
 
@@ -83,7 +85,12 @@ impl FilterState {
     }
 
     pub(crate) fn from_storage(storage: Storage, metadata: String) -> Self {
-        Self { storage, metadata, clock: Clock::System }
+        Self { storage, metadata, has_more_keys: false, clock: Clock::System }
+    }
+
+    /// Returns the metadata of the filter's file.
+    pub(crate) fn metadata(&self) -> &str {
+        &self.metadata
     }
 
     /// Returns what all types of petal's own filters have in common; `None` for filters of other
@@ -168,6 +175,7 @@ impl FilterState {
     pub(crate) fn insert(&mut self, key: Key<'_>) -> PyResult<bool> {
         let mut buffer = KeyBuf::default();
         let key = buffer.encode(key, self.ints_as_digits());
+        self.expect_keys();
         match &mut self.storage {
             Storage::Memory(filter) => {
                 clocked::insert(filter, self.clock, key).map_err(IntoPyErr::into_py_err)
@@ -179,6 +187,9 @@ impl FilterState {
 
     /// Adds keys by their hashes. `new` gets the keys that certainly were not in the filter.
     pub(crate) fn insert_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> PyResult<()> {
+        if !hashes.is_empty() {
+            self.expect_keys();
+        }
         match &mut self.storage {
             Storage::Memory(filter) => {
                 clocked::advance(filter, self.clock);
@@ -229,7 +240,7 @@ impl FilterState {
     /// Sets the metadata of the filter's file.
     pub(crate) fn set_metadata(&mut self, metadata: String) -> PyResult<()> {
         match &self.storage {
-            Storage::Memory(_) => self.metadata = metadata,
+            Storage::Memory(_) => self.replace_metadata(metadata),
             Storage::Mapped(_) | Storage::ForeignMapped(_) => return Err(read_only()),
             Storage::Foreign(_) => {
                 return Err(
@@ -277,7 +288,7 @@ impl FilterState {
                 Storage::Foreign(copy.with_key_type(filter.key_type()))
             },
         );
-        Ok(Self { storage, metadata: self.metadata.clone(), clock: self.clock })
+        Ok(Self { storage, metadata: self.metadata.clone(), ..*self })
     }
 
     /// Returns whether the file of the filter has the secret key of its hash.
@@ -352,7 +363,7 @@ impl FilterState {
         self.check_same_transforms(other)?;
         let metadata = self.metadata_of_union(other);
         self.add_keys_of(other)?;
-        self.metadata = metadata;
+        self.replace_metadata(metadata);
         Ok(())
     }
 
@@ -391,7 +402,7 @@ impl FilterState {
             }
             _ => self.add_keys_of(other),
         }?;
-        self.metadata = metadata;
+        self.replace_metadata(metadata);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use petal::{AnyFilter, Mapped, Persist as _};
 use petal_interop::{ForeignFilter, Format, GZIP, KeyType};
-use petal_lines::atomic_file::check_whole;
+use petal_lines::atomic_file::open_whole;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -197,5 +197,5 @@ fn open_regular_file(path: &Path) -> PyResult<File> {
         return Err(Exception::Input
             .new_err(format_args!("{}: is {found}, expected a filter file", path.display())));
     }
-    check_whole(path).and_then(|()| File::open(path)).map_err(|error| cannot_read(path, &error))
+    open_whole(path).map_err(|error| cannot_read(path, &error))
 }

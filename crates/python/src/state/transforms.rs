@@ -57,6 +57,22 @@ impl FilterState {
         }
     }
 
+    /// Replaces the metadata.
+    pub(crate) fn replace_metadata(&mut self, metadata: String) {
+        self.metadata = metadata;
+        self.has_more_keys = false;
+    }
+
+    /// Adapts the metadata to keys that are added next: it is not known how they are spelled.
+    #[inline]
+    pub(super) fn expect_keys(&mut self) {
+        if self.has_more_keys || self.metadata.is_empty() || self.is_mapped() {
+            return;
+        }
+        self.metadata = union_metadata((&self.metadata, self.inserted()), ("", 1));
+        self.has_more_keys = true;
+    }
+
     /// Returns the metadata of the union with another filter.
     pub(crate) fn metadata_of_union(&self, other: &Self) -> String {
         union_metadata((&self.metadata, self.inserted()), (&other.metadata, other.inserted()))

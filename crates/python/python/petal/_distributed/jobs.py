@@ -618,6 +618,7 @@ def build(
     target = Path(os.path.realpath(read_path(out, "out=: ")))
     # Checked before the work, because an invalid rate would show only at the end.
     ranges.size_for(1, fpr)
+    ranges.refuse_compressed(target)
     if target.is_dir():
         raise InputError(f"{target}: is a folder, expected the name of a file for the filter")
     names = read_paths(paths)
