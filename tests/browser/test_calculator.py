@@ -60,7 +60,8 @@ def random_fields(rng):
     """Returns two or three random fields that have a solution."""
     filter_type = rng.choice(("bloom", "classic", rng.choice(TYPES)))
     keys = round(10 ** rng.uniform(2, 10))
-    rate = float(f"{10 ** -rng.uniform(0.5, 7):.3g}")
+    lowest = 6 if filter_type == "vector-quotient" else 7
+    rate = float(f"{10 ** -rng.uniform(0.5, lowest):.3g}")
     probes = rng.randint(3, 8)
     memory = max(1, round(keys * rng.uniform(5, 25) / 8 / 1024))
     fields = {"n": keys, "p": rate, "m": memory, "k": probes}
