@@ -23,7 +23,7 @@ use crate::hash::HashSpec;
 /// | capacity, memory | has the lowest rate |
 /// | rate, memory | has the largest capacity |
 /// | bits, and capacity or rate | has the best number of probes |
-/// | bits, probes | has no plan: its capacity and target rate are 0 |
+/// | bits, probes | has neither a planned capacity nor a target rate: both are 0 |
 /// | probes, and capacity or memory | has half of its bits set at its capacity |
 ///
 /// Probes beside capacity, rate or memory restrict the choice. Memory beside a pair that sizes the

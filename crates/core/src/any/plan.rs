@@ -75,13 +75,14 @@ impl Plan {
         self.spec.filter_type
     }
 
-    /// Returns the capacity; 0 without a plan.
+    /// Returns the capacity; 0 if only bits and probes were given.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.info.capacity
     }
 
-    /// Returns the capacity, or without a plan the number of keys at which half of the bits are set.
+    /// Returns the capacity, or, if only bits and probes were given, the number of keys at which half of
+    /// the bits are set.
     #[must_use]
     pub fn best_capacity(&self) -> u64 {
         match (self.info.capacity, self.shape) {
@@ -91,7 +92,7 @@ impl Plan {
         }
     }
 
-    /// Returns the target false-positive rate; 0 without a plan.
+    /// Returns the target false-positive rate; 0 if only bits and probes were given.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {
         self.info.target_fpr
