@@ -56,6 +56,18 @@ pub(crate) fn print_times() {
             println!("{seconds:8.0} s  {step}");
         }
     }
+    if let Some(seconds) = processor_seconds() {
+        println!("{seconds:8.0} s of processor time in all");
+    }
+}
+
+/// Returns the processor time of all processes that this one has waited for; `None` where Linux's `/proc` is missing.
+fn processor_seconds() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program, in parentheses, may contain spaces.
+    let fields = stat.rsplit(')').next()?.split_whitespace();
+    let ticks: Vec<u64> = fields.skip(13).take(2).filter_map(|field| field.parse().ok()).collect();
+    Some(ticks.iter().sum::<u64>() / 100)
 }
 
 /// A command, run in the root of the repository.

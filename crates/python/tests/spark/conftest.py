@@ -1,21 +1,18 @@
-"""Spark clusters on the loopback interface: local, local-cluster, and standalone with two workers.
+"""A Spark cluster on the loopback interface: standalone, with two workers.
 
-All tests share one session per cluster. Executors have a Python environment with only pyarrow.
+All tests share one session. Executors have a Python environment with only pyarrow. The tests of the page and of Spark
+Connect use local mode.
 """
 
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clusters import JVM_OPTIONS, spark_home, standalone
-
-MODES = ["local", "local-cluster", "standalone"]
+from clusters import JVM_OPTIONS, standalone
 
 # Without Spark no test is collected. `cargo x python --engines` installs it.
 collect_ignore_glob = [] if importlib.util.find_spec("pyspark") else ["test_*.py"]
@@ -49,19 +46,15 @@ def bloom_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return petal.spark.sql_extension(tmp_path_factory.mktemp("jar"))
 
 
-@pytest.fixture(scope="session", params=MODES)
-def spark(request, bare_python: Path, bloom_jar: Path, tmp_path_factory) -> Iterator:
-    """A session on each kind of cluster."""
+@pytest.fixture(scope="session")
+def spark(bare_python: Path, bloom_jar: Path, tmp_path_factory) -> Iterator:
+    """The session on the cluster."""
     from pyspark.sql import SparkSession
 
-    mode, folder = request.param, tmp_path_factory.mktemp(request.param)
+    folder = tmp_path_factory.mktemp("cluster")
     os.environ["PYSPARK_PYTHON"] = str(bare_python)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    with ExitStack() as stack:
-        if mode == "standalone":
-            master = stack.enter_context(standalone(folder))
-        else:
-            master = {"local": "local[2]", "local-cluster": "local-cluster[2,1,1024]"}[mode]
+    with standalone(folder) as master:
         settings = {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.extraJavaOptions": JVM_OPTIONS,
@@ -85,9 +78,6 @@ def spark(request, bare_python: Path, bloom_jar: Path, tmp_path_factory) -> Iter
             yield session
         finally:
             session.stop()
-            if mode == "local-cluster":
-                # Spark creates this folder in its own package.
-                shutil.rmtree(spark_home() / "work", ignore_errors=True)
 
 
 def _find_java() -> None:

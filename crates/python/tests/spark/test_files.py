@@ -77,8 +77,6 @@ def test_error_of_a_task_is_raised_on_the_driver(spark, tmp_path):
 
 
 def test_killed_executor_does_not_change_the_output(spark, inputs, tmp_path, monkeypatch):
-    if spark.sparkContext.master.startswith("local["):
-        pytest.skip("the executor is the driver")
     a, b = inputs
     flag, select = str(tmp_path / "killed"), tasks.select
 

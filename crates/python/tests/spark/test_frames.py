@@ -164,8 +164,6 @@ def test_executors_do_not_have_petal(spark):
 
 @pytest.mark.parametrize("where", ["a", "b"])
 def test_killed_executor_does_not_change_the_rows(spark, tmp_path, where):
-    if spark.sparkContext.master.startswith("local["):
-        pytest.skip("the executor is the driver")
     a, b = frame(spark, "string", 0), frame(spark, "string", ROWS * 9 // 10)
     expected = rows_of(a.join(b, "the key", "left_semi"))
     flag = tmp_path / "killed"
@@ -302,8 +300,6 @@ def tables(spark):
     zstd, because the library of Snappy, Spark's default, cannot be loaded where Debian's `musl` is installed:
     https://github.com/xerial/snappy-java/issues/692
     """
-    if not spark.sparkContext.master.startswith("local["):
-        pytest.skip("tables are read by Spark, as on one machine")
     key = "if(id % 7 = 3, null, concat('https://example.com/', id)) url"
     frames = {
         "petal_pages": spark.range(ROWS).selectExpr(key, "id", "cast(id % 3 as int) day"),

@@ -7,8 +7,6 @@ pytest.importorskip("pyspark")
 import petal  # noqa: E402
 import petal.spark  # noqa: E402
 
-pytestmark = pytest.mark.parametrize("spark", ["local"], indirect=True)
-
 
 @pytest.fixture
 def dotted(spark):

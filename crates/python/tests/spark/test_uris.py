@@ -37,7 +37,6 @@ def test_frames_of_lines_equal_jobs_on_files(spark, uri, tmp_path, operation):
     assert len(found.split(b"\n")) > 100
 
 
-@pytest.mark.parametrize("spark", ["local"], indirect=True)
 def test_jobs_on_files_refuse_a_uri_and_name_the_frame(spark, uri, tmp_path):
     (tmp_path / "a").write_text("apple\n")
     with pytest.raises(ValueError, match=r"in Spark, read data frames with spark\.read\.text") as raised:
@@ -78,7 +77,6 @@ def versioned():
     return Pages
 
 
-@pytest.mark.parametrize("spark", ["local"], indirect=True)
 def test_versions_of_a_table_are_inputs(spark):
     spark.dataSource.register(versioned())
     new = spark.read.format("pages").load()
