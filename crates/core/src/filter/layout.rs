@@ -250,9 +250,10 @@ impl LayoutImpl for BlockedLayout {
 
     #[inline(always)]
     fn set(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
-        if !(self.lanes() == 8 && kernel.set_inline(self.line_params(), lines, hash)) {
-            self.set_by_call(kernel, lines, hash);
+        if self.lanes() == 8 && kernel.set_inline(self.line_params(), lines, hash).is_some() {
+            return;
         }
+        self.set_by_call(kernel, lines, hash);
     }
 
     #[inline(always)]

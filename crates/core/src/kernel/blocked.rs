@@ -19,8 +19,8 @@
 use core::ops::{Deref, DerefMut, Range};
 
 use super::batch::{
-    GROUP, HashSource, PREFETCH_EARLY_FROM, PreparedGroup, batch, for_each_hash, in_groups, join,
-    test_each,
+    GROUP, HashSource, PREFETCH_EARLY_FROM, PREFETCH_FROM, PreparedGroup, batch, for_each_hash,
+    in_groups, join, test_each,
 };
 use super::primitives::{prefetch, prefetch_at, scale};
 use crate::store::CacheLine;
@@ -90,22 +90,21 @@ impl<const LANES: usize> LaneMasks<LANES> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-impl BlockParams<8> {
-    /// Returns the index of a hash's cache line, which exists. The check does not depend on the hash, so
-    /// that compilers move it out of loops.
+impl<const LANES: usize> BlockParams<LANES> {
+    /// Returns the index of the first cache line of a hash's block, which exists. The check does not depend
+    /// on the hash, so that compilers move it out of loops.
     ///
     /// # Panics
-    /// If there are no blocks, or fewer lines than blocks.
+    /// If there are no blocks, or fewer lines than those of all blocks.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn checked_line(&self, lines: &[CacheLine], hash: u64) -> usize {
+        let available = (lines.len() / Self::LINES) as u64;
         // With 0 blocks the subtraction wraps, so this is one comparison for both.
-        assert!(self.blocks.wrapping_sub(1) < lines.len() as u64, "fewer lines than blocks");
+        assert!(self.blocks.wrapping_sub(1) < available, "fewer lines than blocks");
         self.first_line(hash)
     }
-}
 
-impl<const LANES: usize> BlockParams<LANES> {
     /// Cache lines of a block.
     pub(super) const LINES: usize = LANES / 8;
 
@@ -328,15 +327,23 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
     }
 
     /// Sets the bits of many hashes with `set`. Prefetches a few keys ahead, which is enough for a
-    /// filter that fits a cache.
+    /// filter that fits a cache. False, and nothing is done, if it does not.
     #[inline(always)]
-    pub(super) fn set_small(mut self, hashes: impl HashSource, set: impl Fn(&mut [CacheLine], u64))
+    pub(super) fn set_small(
+        mut self,
+        hashes: impl HashSource,
+        set: impl Fn(&mut [CacheLine], u64),
+    ) -> bool
     where
         L: DerefMut,
     {
         let params = self.params;
+        if !self.is_below(PREFETCH_FROM) {
+            return false;
+        }
         if self.is_below(PREFETCH_EARLY_FROM) {
-            return for_each_hash(hashes, |_| (), |hash| set(self.block_mut(hash), hash));
+            for_each_hash(hashes, |_| (), |hash| set(self.block_mut(hash), hash));
+            return true;
         }
         let (first, start) = (self.first, self.lines.as_ptr());
         let prefetch_block = |hash| {
@@ -346,6 +353,7 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
                 .for_each(|line| prefetch_at(start.wrapping_add(at.wrapping_add(line))));
         };
         for_each_hash(hashes, prefetch_block, |hash| set(self.block_mut(hash), hash));
+        true
     }
 
     /// Looks up many hashes with `contains`.

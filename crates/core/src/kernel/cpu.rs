@@ -51,9 +51,11 @@ impl Kernel {
                     || cfg!(all(target_arch = "wasm32", target_feature = "simd128"))
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => cpu_has!("avx2", "bmi2"),
+            Self::Avx2 => cpu_has!("avx2", "bmi1", "bmi2", "lzcnt", "popcnt"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => cpu_has!("avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "bmi2"),
+            Self::Avx512 => {
+                Self::Avx2.is_available() && cpu_has!("avx512f", "avx512bw", "avx512dq", "avx512vl")
+            }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
             #[cfg(target_arch = "aarch64")]
@@ -61,11 +63,6 @@ impl Kernel {
             #[cfg(not(target_arch = "aarch64"))]
             Self::Neon => false,
         }
-    }
-
-    /// Whether the kernel uses only instructions that the compiler may use anywhere.
-    pub(super) fn is_baseline(self) -> bool {
-        matches!(self, Self::Portable | Self::Simd128)
     }
 
     /// Returns the kernel of new filters in this process.

@@ -15,69 +15,74 @@ use core::arch::aarch64::*;
 
 use super::batch::HashSource;
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+use super::dispatch::Blocked;
 use crate::store::CacheLine;
 
-/// Same as [`BlockParams::insert`].
-#[target_feature(enable = "neon")]
-pub(super) fn insert<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &mut [CacheLine],
-    hash: u64,
-) -> bool {
-    BlockProber::<LANES>::new(params.probes).insert::<false>(block, hash)
-}
+/// NEON.
+pub(super) struct Neon;
 
-/// Same as [`BlockParams::contains`].
-#[target_feature(enable = "neon")]
-pub(super) fn contains<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &[CacheLine],
-    hash: u64,
-) -> bool {
-    BlockProber::<LANES>::new(params.probes).contains::<false>(block, hash)
-}
-
-/// Same as [`BlockRange::insert_batch`].
-#[target_feature(enable = "neon")]
-pub(super) fn insert_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-    new: &mut [u64],
-) {
-    let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if prober.all_lanes() {
-        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<true>(block, hash));
-    } else {
-        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<false>(block, hash));
+impl Blocked for Neon {
+    #[target_feature(enable = "neon")]
+    unsafe fn insert<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        let block = &mut lines[params.line_range(hash)];
+        BlockProber::<LANES>::new(params.probes).insert::<false>(block, hash)
     }
-}
 
-/// Same as [`BlockRange::set_small`].
-#[target_feature(enable = "neon")]
-pub(super) fn set_small<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-) {
-    let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if prober.all_lanes() {
-        blocks.set_small(hashes, |block, hash| _ = prober.insert::<true>(block, hash));
-    } else {
-        blocks.set_small(hashes, |block, hash| _ = prober.insert::<false>(block, hash));
+    #[target_feature(enable = "neon")]
+    unsafe fn contains<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &[CacheLine],
+        hash: u64,
+    ) -> bool {
+        let block = &lines[params.line_range(hash)];
+        BlockProber::<LANES>::new(params.probes).contains::<false>(block, hash)
     }
-}
 
-/// Same as [`BlockRange::contains_batch`].
-#[target_feature(enable = "neon")]
-pub(super) fn contains_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &[CacheLine]>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if prober.all_lanes() {
-        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<true>(block, hash));
-    } else {
-        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<false>(block, hash));
+    #[target_feature(enable = "neon")]
+    unsafe fn set_small<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+    ) -> bool {
+        let prober = BlockProber::<LANES>::new(blocks.params.probes);
+        if prober.all_lanes() {
+            blocks.set_small(hashes, |block, hash| _ = prober.insert::<true>(block, hash))
+        } else {
+            blocks.set_small(hashes, |block, hash| _ = prober.insert::<false>(block, hash))
+        }
+    }
+
+    #[target_feature(enable = "neon")]
+    unsafe fn insert_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) {
+        let prober = BlockProber::<LANES>::new(blocks.params.probes);
+        if prober.all_lanes() {
+            blocks.insert_batch(hashes, new, |block, hash| prober.insert::<true>(block, hash));
+        } else {
+            blocks.insert_batch(hashes, new, |block, hash| prober.insert::<false>(block, hash));
+        }
+    }
+
+    #[target_feature(enable = "neon")]
+    unsafe fn contains_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &[CacheLine]>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        let prober = BlockProber::<LANES>::new(blocks.params.probes);
+        if prober.all_lanes() {
+            blocks
+                .contains_batch(hashes, found, |block, hash| prober.contains::<true>(block, hash));
+        } else {
+            blocks
+                .contains_batch(hashes, found, |block, hash| prober.contains::<false>(block, hash));
+        }
     }
 }
 

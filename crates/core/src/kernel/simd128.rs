@@ -14,6 +14,7 @@ use core::arch::x86_64::*;
 
 use super::batch::HashSource;
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+use super::dispatch::Blocked;
 use crate::store::CacheLine;
 
 #[cfg(target_arch = "x86_64")]
@@ -32,9 +33,89 @@ static BITS: [u64; 64] = {
     bits
 };
 
+/// SSE2, or the SIMD of WebAssembly.
+pub(super) struct Simd128;
+
+impl Blocked for Simd128 {
+    const INLINE: bool = true;
+
+    #[inline(always)]
+    unsafe fn insert<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        insert(params, &mut lines[params.line_range(hash)], hash)
+    }
+
+    #[inline(always)]
+    unsafe fn set<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) {
+        set(params, &mut lines[params.line_range(hash)], hash);
+    }
+
+    #[inline(always)]
+    unsafe fn contains<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &[CacheLine],
+        hash: u64,
+    ) -> bool {
+        contains(params, &lines[params.line_range(hash)], hash)
+    }
+
+    unsafe fn set_small<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+    ) -> bool {
+        let BlockParams { probes, .. } = blocks.params;
+        if blocks.params.has_all_lanes() {
+            blocks.set_small(hashes, |block, hash| set_lanes::<LANES, true>(probes, block, hash))
+        } else {
+            blocks.set_small(hashes, |block, hash| set_lanes::<LANES, false>(probes, block, hash))
+        }
+    }
+
+    unsafe fn insert_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) {
+        let BlockParams { probes, .. } = blocks.params;
+        if blocks.params.has_all_lanes() {
+            blocks.insert_batch(hashes, new, |block, hash| {
+                insert_lanes::<LANES, true>(probes, block, hash)
+            });
+        } else {
+            blocks.insert_batch(hashes, new, |block, hash| {
+                insert_lanes::<LANES, false>(probes, block, hash)
+            });
+        }
+    }
+
+    unsafe fn contains_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &[CacheLine]>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        let BlockParams { probes, .. } = blocks.params;
+        if blocks.params.has_all_lanes() {
+            blocks.contains_batch(hashes, found, |block, hash| {
+                contains_lanes::<LANES, true>(probes, block, hash)
+            });
+        } else {
+            blocks.contains_batch(hashes, found, |block, hash| {
+                contains_lanes::<LANES, false>(probes, block, hash)
+            });
+        }
+    }
+}
+
 /// Same as [`BlockParams::insert`].
 #[inline(never)]
-pub(super) fn insert<const LANES: usize>(
+fn insert<const LANES: usize>(
     params: BlockParams<LANES>,
     block: &mut [CacheLine],
     hash: u64,
@@ -48,11 +129,7 @@ pub(super) fn insert<const LANES: usize>(
 
 /// Same as [`BlockParams::insert`] without a result.
 #[inline(never)]
-pub(super) fn set<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &mut [CacheLine],
-    hash: u64,
-) {
+fn set<const LANES: usize>(params: BlockParams<LANES>, block: &mut [CacheLine], hash: u64) {
     if params.has_all_lanes() {
         set_lanes::<LANES, true>(params.probes, block, hash);
     } else {
@@ -62,7 +139,7 @@ pub(super) fn set<const LANES: usize>(
 
 /// Same as [`BlockParams::contains`].
 #[inline(never)]
-pub(super) fn contains<const LANES: usize>(
+fn contains<const LANES: usize>(
     params: BlockParams<LANES>,
     block: &[CacheLine],
     hash: u64,
@@ -71,59 +148,6 @@ pub(super) fn contains<const LANES: usize>(
         contains_lanes::<LANES, true>(params.probes, block, hash)
     } else {
         contains_lanes::<LANES, false>(params.probes, block, hash)
-    }
-}
-
-/// Same as [`BlockRange::insert_batch`].
-pub(super) fn insert_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-    new: &mut [u64],
-) {
-    let params = blocks.params;
-    if params.has_all_lanes() {
-        blocks.insert_batch(hashes, new, |block, hash| {
-            insert_lanes::<LANES, true>(params.probes, block, hash)
-        });
-    } else {
-        blocks.insert_batch(hashes, new, |block, hash| {
-            insert_lanes::<LANES, false>(params.probes, block, hash)
-        });
-    }
-}
-
-/// Same as [`BlockRange::set_small`].
-pub(super) fn set_small<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-) {
-    let params = blocks.params;
-    if params.has_all_lanes() {
-        blocks.set_small(hashes, |block, hash| {
-            set_lanes::<LANES, true>(params.probes, block, hash);
-        });
-    } else {
-        blocks.set_small(hashes, |block, hash| {
-            set_lanes::<LANES, false>(params.probes, block, hash);
-        });
-    }
-}
-
-/// Same as [`BlockRange::contains_batch`].
-pub(super) fn contains_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &[CacheLine]>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let params = blocks.params;
-    if params.has_all_lanes() {
-        blocks.contains_batch(hashes, found, |block, hash| {
-            contains_lanes::<LANES, true>(params.probes, block, hash)
-        });
-    } else {
-        blocks.contains_batch(hashes, found, |block, hash| {
-            contains_lanes::<LANES, false>(params.probes, block, hash)
-        });
     }
 }
 

@@ -201,7 +201,7 @@ macro_rules! test_line {
 /// The machine must have AVX2. The block whose first line is `at` must exist, and nothing else may
 /// access it meanwhile.
 #[inline(always)]
-pub(in super::super) unsafe fn insert<const LANES: usize>(
+pub(super) unsafe fn insert<const LANES: usize>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
@@ -240,7 +240,7 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
 /// # Safety
 /// As [`insert`].
 #[inline(always)]
-pub(in super::super) unsafe fn set<const LANES: usize>(
+pub(super) unsafe fn set<const LANES: usize>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
@@ -276,7 +276,7 @@ pub(in super::super) unsafe fn set<const LANES: usize>(
 /// # Safety
 /// The machine must have AVX2. The block whose first line is `at` must exist.
 #[inline(always)]
-pub(in super::super) unsafe fn contains<const LANES: usize>(
+pub(super) unsafe fn contains<const LANES: usize>(
     probes: u32,
     lines: *const CacheLine,
     at: usize,

@@ -9,73 +9,125 @@
 //!
 //! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
 
-pub(super) mod fuse;
-pub(super) mod inline;
-pub(super) mod ribbon;
+mod fuse;
+mod inline;
+mod ribbon;
 
 use core::arch::x86_64::*;
 
 use super::batch::{GROUP, HashSource, PREFETCH_EARLY_FROM, PREFETCH_FROM, in_groups_with};
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+#[cfg(test)]
+use super::cpu::Kernel;
+use super::dispatch::Blocked;
 use crate::store::CacheLine;
 
-/// Same as [`BlockRange::insert_batch`].
-#[target_feature(enable = "avx2")]
-pub(super) fn insert_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-    new: &mut [u64],
-) {
-    let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if blocks.is_below(PREFETCH_FROM) {
+/// AVX2, BMI1, BMI2, LZCNT and POPCNT. A value is proof that the machine has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    /// Returns `None` if the machine does not have the instructions.
+    #[cfg(test)]
+    pub(super) fn new() -> Option<Self> {
+        Kernel::Avx2.is_available().then_some(Self(()))
+    }
+
+    /// # Safety
+    /// The machine must have the instructions.
+    #[inline(always)]
+    pub(super) unsafe fn new_unchecked() -> Self {
+        Self(())
+    }
+}
+
+impl Blocked for Avx2 {
+    const INLINE: bool = true;
+
+    #[inline(always)]
+    unsafe fn insert<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        let at = params.checked_line(lines, hash);
+        // SAFETY: the caller guarantees the instructions; the block exists and is borrowed exclusively.
+        unsafe { inline::insert::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) }
+    }
+
+    #[inline(always)]
+    unsafe fn set<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) {
+        let at = params.checked_line(lines, hash);
+        // SAFETY: as in `insert`.
+        unsafe { inline::set::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) };
+    }
+
+    #[inline(always)]
+    unsafe fn contains<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &[CacheLine],
+        hash: u64,
+    ) -> bool {
+        let at = params.checked_line(lines, hash);
+        // SAFETY: the caller guarantees the instructions; the block exists and is borrowed.
+        unsafe { inline::contains::<LANES>(params.probes, lines.as_ptr(), at, hash) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn set_small<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+    ) -> bool {
+        let prober = BlockProber::<LANES>::new(blocks.params.probes);
         if prober.all_lanes() {
-            insert_small::<LANES, true>(blocks, &prober, hashes, new);
+            blocks.set_small(hashes, |block, hash| prober.set::<true>(block, hash))
         } else {
-            insert_small::<LANES, false>(blocks, &prober, hashes, new);
+            blocks.set_small(hashes, |block, hash| prober.set::<false>(block, hash))
         }
-    } else if prober.all_lanes() {
-        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<true>(block, hash));
-    } else {
-        blocks.insert_batch(hashes, new, |block, hash| prober.insert::<false>(block, hash));
     }
-}
 
-/// Same as [`BlockRange::set_small`].
-#[target_feature(enable = "avx2")]
-pub(super) fn set_small<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-) {
-    let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if prober.all_lanes() {
-        blocks.set_small(hashes, |block, hash| prober.set::<true>(block, hash));
-    } else {
-        blocks.set_small(hashes, |block, hash| prober.set::<false>(block, hash));
-    }
-}
-
-/// Same as [`BlockRange::contains_batch`].
-#[target_feature(enable = "avx2")]
-pub(super) fn contains_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &[CacheLine]>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let prober = BlockProber::<LANES>::new(blocks.params.probes);
-    if blocks.is_below(PREFETCH_EARLY_FROM) {
-        if prober.all_lanes() {
-            contains_small::<LANES, true>(blocks, &prober, hashes, found);
-        } else {
-            contains_small::<LANES, false>(blocks, &prober, hashes, found);
+    #[target_feature(enable = "avx2")]
+    unsafe fn insert_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) {
+        let prober = BlockProber::<LANES>::new(blocks.params.probes);
+        match (blocks.is_below(PREFETCH_FROM), prober.all_lanes()) {
+            (true, true) => insert_small::<LANES, true>(blocks, &prober, hashes, new),
+            (true, false) => insert_small::<LANES, false>(blocks, &prober, hashes, new),
+            (false, true) => {
+                blocks.insert_batch(hashes, new, |block, hash| prober.insert::<true>(block, hash))
+            }
+            (false, false) => {
+                blocks.insert_batch(hashes, new, |block, hash| prober.insert::<false>(block, hash))
+            }
         }
-    } else if prober.all_lanes() {
-        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<true>(block, hash));
-    } else {
-        blocks.contains_batch(hashes, found, |block, hash| prober.contains::<false>(block, hash));
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn contains_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &[CacheLine]>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        let prober = BlockProber::<LANES>::new(blocks.params.probes);
+        match (blocks.is_below(PREFETCH_EARLY_FROM), prober.all_lanes()) {
+            (true, true) => contains_small::<LANES, true>(blocks, &prober, hashes, found),
+            (true, false) => contains_small::<LANES, false>(blocks, &prober, hashes, found),
+            (false, true) => blocks
+                .contains_batch(hashes, found, |block, hash| prober.contains::<true>(block, hash)),
+            (false, false) => blocks
+                .contains_batch(hashes, found, |block, hash| prober.contains::<false>(block, hash)),
+        }
     }
 }
 
-/// Same as [`insert_batch`] for a filter that fits a cache: an insert must wait for earlier ones to
+/// Same as [`Avx2::insert_batch`] for a filter that fits a cache: an insert must wait for earlier ones to
 /// addresses with the same last 12 bits, and prefetching adds loads that must wait, too.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -93,7 +145,7 @@ fn insert_small<const LANES: usize, const ALL: bool>(
     in_groups_with(hashes, new, process, |known| zeros(known));
 }
 
-/// Same as [`contains_batch`] for a filter that fits a cache.
+/// Same as [`Avx2::contains_batch`] for a filter that fits a cache.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn contains_small<const LANES: usize, const ALL: bool>(

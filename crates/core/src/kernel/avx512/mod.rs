@@ -16,14 +16,14 @@
 //! [`generations`]: windowed filters. [`ribbon`] and [`fuse`]: static filters. [`shared`]: filters
 //! that many threads access.
 
-pub(super) mod classic;
-pub(super) mod counting;
-pub(super) mod fuse;
-pub(super) mod generations;
-pub(super) mod inline;
-pub(super) mod ribbon;
+mod classic;
+mod counting;
+mod fuse;
+mod generations;
+mod inline;
+mod ribbon;
 #[cfg(feature = "std")]
-pub(super) mod shared;
+mod shared;
 
 use core::arch::x86_64::*;
 use core::ops::Deref;
@@ -31,35 +31,82 @@ use core::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::batch::{GROUP, HashSource, PREFETCH_FROM, batch};
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+use super::dispatch::Blocked;
 use super::primitives::scale;
 use crate::store::CacheLine;
 
-/// Same as [`BlockRange::insert_batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(super) fn insert_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-    new: &mut [u64],
-) {
-    if blocks.params.probes as usize == LANES {
-        insert_groups::<LANES, true, _>(blocks, hashes, new);
-    } else {
-        insert_groups::<LANES, false, _>(blocks, hashes, new);
-    }
-}
+/// AVX-512 F, BW, DQ and VL, and the instructions of [`Avx2`](super::avx2::Avx2).
+pub(super) struct Avx512;
 
-/// Same as [`BlockRange::contains_batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(super) fn contains_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &[CacheLine]>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let load = |line: &CacheLine| load_words(&line.0);
-    if blocks.params.probes as usize == LANES {
-        contains_groups::<LANES, true, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
-    } else {
-        contains_groups::<LANES, false, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
+impl Blocked for Avx512 {
+    const INLINE: bool = true;
+
+    #[inline(always)]
+    unsafe fn insert<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        let at = params.checked_line(lines, hash);
+        // SAFETY: the caller guarantees the instructions; the block exists and is borrowed exclusively.
+        unsafe { inline::insert::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) }
+    }
+
+    #[inline(always)]
+    unsafe fn set<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) {
+        let at = params.checked_line(lines, hash);
+        // SAFETY: as in `insert`.
+        unsafe { inline::set::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) };
+    }
+
+    #[inline(always)]
+    unsafe fn contains<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &[CacheLine],
+        hash: u64,
+    ) -> bool {
+        let at = params.checked_line(lines, hash);
+        // SAFETY: the caller guarantees the instructions; the block exists and is borrowed.
+        unsafe { inline::contains::<LANES>(params.probes, lines.as_ptr(), at, hash) }
+    }
+
+    /// Testing the bits takes one instruction, so there is no faster code without results.
+    unsafe fn set_small<const LANES: usize>(
+        _: BlockRange<LANES, &mut [CacheLine]>,
+        _: impl HashSource,
+    ) -> bool {
+        false
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn insert_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) {
+        if blocks.params.has_all_lanes() {
+            insert_groups::<LANES, true, _>(blocks, hashes, new);
+        } else {
+            insert_groups::<LANES, false, _>(blocks, hashes, new);
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn contains_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &[CacheLine]>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        let load = |line: &CacheLine| load_words(&line.0);
+        if blocks.params.has_all_lanes() {
+            contains_groups::<LANES, true, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
+        } else {
+            contains_groups::<LANES, false, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
+        }
     }
 }
 

@@ -13,11 +13,6 @@ use crate::kernel::primitives::prefetch;
 use crate::kernel::select::Portable;
 use crate::store::{CacheLine, line_as_bytes, line_as_bytes_mut};
 
-#[cfg(target_arch = "x86_64")]
-use super::avx512::Avx512Gfni;
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::{cpu::Kernel, select::Avx2Bmi2};
-
 /// Tags whose other blocks are prefetched together when a tag must move.
 const CANDIDATES: u32 = 4;
 
@@ -32,22 +27,7 @@ pub(crate) struct PairTable {
 impl PairTable {
     /// Creates a table; `kernel` selects its instructions.
     pub(crate) fn new(params: PairParams, kernel: KernelHandle) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if kernel.kernel() == Kernel::Avx512
-            // Batches compute the numbers of blocks in 32 bits.
-            && params.blocks() >> 32 == 0
-            && let Some(has) = Avx512Gfni::new()
-        {
-            return Self { params, operations: Operations::avx512(has, &params) };
-        }
-        #[cfg(target_arch = "x86_64")]
-        if !kernel.kernel().is_baseline()
-            && let Some(has) = Avx2Bmi2::new()
-        {
-            return Self { params, operations: Operations::avx2(has, &params) };
-        }
-        let _ = kernel;
-        Self { params, operations: Operations::portable(&params) }
+        Self { params, operations: kernel.pair_operations(&params) }
     }
 
     /// Returns the place of a hash.
