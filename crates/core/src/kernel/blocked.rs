@@ -30,6 +30,20 @@ pub(crate) const MIX_LOW: u64 = 0x9e37_79b9_7f4a_7c15;
 /// An odd constant with a good spectrum for multiplication, from Pelle Evensen's rrmxmx.
 pub(crate) const MIX_HIGH: u64 = 0x9fb2_1c65_1e98_df25;
 
+/// Evaluates an expression with a constant: whether a key sets a bit in every lane.
+macro_rules! by_lanes {
+    ($params:expr, $ALL:ident => $call:expr) => {
+        if $params.has_all_lanes() {
+            const $ALL: bool = true;
+            $call
+        } else {
+            const $ALL: bool = false;
+            $call
+        }
+    };
+}
+pub(super) use by_lanes;
+
 /// The parameters of a blocked filter. `LANES`, the lanes of a block, is 8 or 16.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockParams<const LANES: usize> {
@@ -171,21 +185,13 @@ impl<const LANES: usize> BlockParams<LANES> {
     /// Sets the bits of a hash in its block. Returns whether any of them was clear.
     #[inline]
     pub(super) fn insert(&self, block: &mut [CacheLine], hash: u64) -> bool {
-        if self.has_all_lanes() {
-            self.insert_lanes::<true>(block, hash)
-        } else {
-            self.insert_lanes::<false>(block, hash)
-        }
+        by_lanes!(self, ALL => self.insert_lanes::<ALL>(block, hash))
     }
 
     /// Returns whether all bits of a hash are set in its block.
     #[inline]
     pub(super) fn contains(&self, block: &[CacheLine], hash: u64) -> bool {
-        if self.has_all_lanes() {
-            self.contains_lanes::<true>(block, hash)
-        } else {
-            self.contains_lanes::<false>(block, hash)
-        }
+        by_lanes!(self, ALL => self.contains_lanes::<ALL>(block, hash))
     }
 
     /// Visits all lanes, of which a mask selects those of the key, so that every shift is a constant

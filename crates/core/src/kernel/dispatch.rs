@@ -512,3 +512,44 @@ impl KernelHandle {
         })
     }
 }
+
+/// Defines the functions of [`Blocked`] for single keys, by inline assembly in the module `inline`.
+#[cfg(target_arch = "x86_64")]
+macro_rules! inlined_keys {
+    () => {
+        #[inline(always)]
+        unsafe fn insert<const LANES: usize>(
+            params: BlockParams<LANES>,
+            lines: &mut [CacheLine],
+            hash: u64,
+        ) -> bool {
+            let at = params.checked_line(lines, hash);
+            // SAFETY: the caller guarantees the instructions; the block exists and is borrowed exclusively.
+            unsafe { inline::insert::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) }
+        }
+
+        #[inline(always)]
+        unsafe fn set<const LANES: usize>(
+            params: BlockParams<LANES>,
+            lines: &mut [CacheLine],
+            hash: u64,
+        ) {
+            let at = params.checked_line(lines, hash);
+            // SAFETY: as in `insert`.
+            unsafe { inline::set::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) };
+        }
+
+        #[inline(always)]
+        unsafe fn contains<const LANES: usize>(
+            params: BlockParams<LANES>,
+            lines: &[CacheLine],
+            hash: u64,
+        ) -> bool {
+            let at = params.checked_line(lines, hash);
+            // SAFETY: the caller guarantees the instructions; the block exists and is borrowed.
+            unsafe { inline::contains::<LANES>(params.probes, lines.as_ptr(), at, hash) }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use inlined_keys;

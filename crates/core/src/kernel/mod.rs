@@ -58,6 +58,12 @@ mod simd128;
 #[cfg(test)]
 mod tests;
 pub(crate) mod vector_quotient;
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+))]
+mod vectors;
 
 pub(crate) use batch::{HashSource, UnhashedKeys};
 pub use cpu::Kernel;

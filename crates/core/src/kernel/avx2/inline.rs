@@ -14,7 +14,7 @@
 use core::arch::asm;
 use core::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::{BlockParams, BlockProber, CacheLine, MIX_HIGH, MIX_LOW};
+use super::{Avx2, BlockParams, CacheLine, MIX_HIGH, MIX_LOW, Vectors, by_lanes};
 
 /// Whether callers are compiled for AVX2.
 const STATIC: bool = cfg!(target_feature = "avx2");
@@ -207,16 +207,12 @@ pub(super) unsafe fn insert<const LANES: usize>(
     at: usize,
     hash: u64,
 ) -> bool {
-    let prober = BlockProber::<LANES>::new(probes);
+    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            if prober.all_lanes() {
-                prober.insert::<true>(block, hash)
-            } else {
-                prober.insert::<false>(block, hash)
-            }
+            by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Avx2(()), probes, block, hash))
         };
     }
     let mut clear = false;
@@ -224,7 +220,7 @@ pub(super) unsafe fn insert<const LANES: usize>(
         // SAFETY: reads constants and the mask of a line; reads and writes a line of the block. The
         // caller guarantees the block and the instructions.
         clear |= unsafe {
-            if prober.all_lanes() {
+            if params.has_all_lanes() {
                 insert_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
@@ -246,22 +242,18 @@ pub(super) unsafe fn set<const LANES: usize>(
     at: usize,
     hash: u64,
 ) {
-    let prober = BlockProber::<LANES>::new(probes);
+    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            if prober.all_lanes() {
-                prober.set::<true>(block, hash);
-            } else {
-                prober.set::<false>(block, hash);
-            }
+            by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Avx2(()), probes, block, hash));
         };
     }
     for line in 0..BlockParams::<LANES>::LINES {
         // SAFETY: as in `insert`.
         unsafe {
-            if prober.all_lanes() {
+            if params.has_all_lanes() {
                 set_line!(loaded; fields(line, hash), lines, (at + line));
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
@@ -282,23 +274,19 @@ pub(super) unsafe fn contains<const LANES: usize>(
     at: usize,
     hash: u64,
 ) -> bool {
-    let prober = BlockProber::<LANES>::new(probes);
+    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts(lines.add(at), BlockParams::<LANES>::LINES);
-            if prober.all_lanes() {
-                prober.contains::<true>(block, hash)
-            } else {
-                prober.contains::<false>(block, hash)
-            }
+            by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Avx2(()), probes, block, hash))
         };
     }
     let mut clear = false;
     for line in 0..BlockParams::<LANES>::LINES {
         // SAFETY: as in `insert`, without writes.
         clear |= unsafe {
-            if prober.all_lanes() {
+            if params.has_all_lanes() {
                 test_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);

@@ -61,6 +61,13 @@ unsafe fn contains_in<const LARGE: bool>(words: &[u64], params: ClassicParams, h
     true
 }
 
+/// A call, because otherwise all queries would save the registers for this code.
+#[cold]
+#[inline(never)]
+fn contains_in_huge(params: ClassicParams, lines: &[CacheLine], hash: u64) -> bool {
+    params.contains(lines, hash)
+}
+
 impl Classic for Avx512 {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
     unsafe fn classic_contains(params: ClassicParams, lines: &[CacheLine], hash: u64) -> bool {
@@ -73,7 +80,7 @@ impl Classic for Avx512 {
             } else if params.bits <= u32::MAX.into() {
                 contains_in::<true>(words, params, hash)
             } else {
-                params.contains(lines, hash)
+                contains_in_huge(params, lines, hash)
             }
         }
     }

@@ -30,8 +30,8 @@ use core::ops::Deref;
 use core::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::batch::{GROUP, HashSource, PREFETCH_FROM, batch};
-use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
-use super::dispatch::Blocked;
+use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW, by_lanes};
+use super::dispatch::{Blocked, inlined_keys};
 use super::primitives::scale;
 use crate::store::CacheLine;
 
@@ -41,38 +41,7 @@ pub(super) struct Avx512;
 impl Blocked for Avx512 {
     const INLINE: bool = true;
 
-    #[inline(always)]
-    unsafe fn insert<const LANES: usize>(
-        params: BlockParams<LANES>,
-        lines: &mut [CacheLine],
-        hash: u64,
-    ) -> bool {
-        let at = params.checked_line(lines, hash);
-        // SAFETY: the caller guarantees the instructions; the block exists and is borrowed exclusively.
-        unsafe { inline::insert::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) }
-    }
-
-    #[inline(always)]
-    unsafe fn set<const LANES: usize>(
-        params: BlockParams<LANES>,
-        lines: &mut [CacheLine],
-        hash: u64,
-    ) {
-        let at = params.checked_line(lines, hash);
-        // SAFETY: as in `insert`.
-        unsafe { inline::set::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) };
-    }
-
-    #[inline(always)]
-    unsafe fn contains<const LANES: usize>(
-        params: BlockParams<LANES>,
-        lines: &[CacheLine],
-        hash: u64,
-    ) -> bool {
-        let at = params.checked_line(lines, hash);
-        // SAFETY: the caller guarantees the instructions; the block exists and is borrowed.
-        unsafe { inline::contains::<LANES>(params.probes, lines.as_ptr(), at, hash) }
-    }
+    inlined_keys!();
 
     /// Testing the bits takes one instruction, so there is no faster code without results.
     unsafe fn set_small<const LANES: usize>(
@@ -88,11 +57,7 @@ impl Blocked for Avx512 {
         hashes: impl HashSource,
         new: &mut [u64],
     ) {
-        if blocks.params.has_all_lanes() {
-            insert_groups::<LANES, true, _>(blocks, hashes, new);
-        } else {
-            insert_groups::<LANES, false, _>(blocks, hashes, new);
-        }
+        by_lanes!(blocks.params, ALL => insert_groups::<LANES, ALL, _>(blocks, hashes, new));
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
@@ -102,11 +67,9 @@ impl Blocked for Avx512 {
         found: &mut [u64],
     ) {
         let load = |line: &CacheLine| load_words(&line.0);
-        if blocks.params.has_all_lanes() {
-            contains_groups::<LANES, true, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
-        } else {
-            contains_groups::<LANES, false, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
-        }
+        by_lanes!(blocks.params, ALL => {
+            contains_groups::<LANES, ALL, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
+        });
     }
 }
 

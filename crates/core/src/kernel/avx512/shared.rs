@@ -25,7 +25,7 @@ use super::{
     contains_groups, inline,
 };
 use super::{all_set, clear_lanes, prepare, test_group};
-use crate::kernel::blocked::BlockRange;
+use crate::kernel::blocked::{BlockRange, by_lanes};
 use crate::kernel::dispatch::Shared;
 use crate::kernel::shared::SharedBlocks;
 use crate::store::AtomicCacheLine;
@@ -65,11 +65,9 @@ impl Shared for Avx512 {
         let load = |line: &AtomicCacheLine| load(line);
         let lines = BlockRange::new(blocks.params, blocks.lines, 0);
         // Without locks, small filters need no prefetching, as with plain lines.
-        if blocks.params.has_all_lanes() {
-            contains_groups::<LANES, true, _, _>(lines, hashes, found, PREFETCH_FROM, load);
-        } else {
-            contains_groups::<LANES, false, _, _>(lines, hashes, found, PREFETCH_FROM, load);
-        }
+        by_lanes!(blocks.params, ALL => {
+            contains_groups::<LANES, ALL, _, _>(lines, hashes, found, PREFETCH_FROM, load);
+        });
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
@@ -78,11 +76,7 @@ impl Shared for Avx512 {
         hashes: impl HashSource,
         new: &mut [u64],
     ) {
-        if blocks.params.has_all_lanes() {
-            insert_groups::<LANES, true, _>(&blocks, hashes, new);
-        } else {
-            insert_groups::<LANES, false, _>(&blocks, hashes, new);
-        }
+        by_lanes!(blocks.params, ALL => insert_groups::<LANES, ALL, _>(&blocks, hashes, new));
     }
 }
 
