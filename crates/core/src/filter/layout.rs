@@ -250,10 +250,9 @@ impl LayoutImpl for BlockedLayout {
 
     #[inline(always)]
     fn set(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
-        if self.lanes() == 8 && kernel.set_inline(self.line_params(), lines, hash).is_some() {
-            return;
+        if !(self.lanes() == 8 && kernel.set_inline(self.line_params(), lines, hash)) {
+            self.set_by_call(kernel, lines, hash);
         }
-        self.set_by_call(kernel, lines, hash);
     }
 
     #[inline(always)]

@@ -75,35 +75,6 @@ impl<const LANES: usize> KeyProbes<LANES> {
     }
 }
 
-/// For each number of probes, modulo the number of lanes, and each start, a 1 for every lane of the
-/// key. Aligned, so that no vector crosses a cache line.
-#[cfg(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    all(target_arch = "wasm32", target_feature = "simd128")
-))]
-#[repr(align(64))]
-pub(super) struct LaneMasks<const LANES: usize>([[[u64; LANES]; LANES]; LANES]);
-
-#[cfg(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    all(target_arch = "wasm32", target_feature = "simd128")
-))]
-impl<const LANES: usize> LaneMasks<LANES> {
-    /// Returns the mask of a key that starts at lane `start` modulo the number of lanes.
-    #[inline(always)]
-    pub(super) fn get(&self, probes: u32, start: u64) -> &[u64; LANES] {
-        &self.all_starts(probes)[start as usize % LANES]
-    }
-
-    /// Returns the masks of all starts.
-    #[inline(always)]
-    pub(super) fn all_starts(&self, probes: u32) -> &[[u64; LANES]; LANES] {
-        &self.0[probes as usize % LANES]
-    }
-}
-
 impl<const LANES: usize> BlockParams<LANES> {
     /// Returns the index of the first cache line of a hash's block, which exists. The check does not depend
     /// on the hash, so that compilers move it out of loops.
@@ -121,23 +92,6 @@ impl<const LANES: usize> BlockParams<LANES> {
 
     /// Cache lines of a block.
     pub(super) const LINES: usize = LANES / 8;
-
-    #[cfg(any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        all(target_arch = "wasm32", target_feature = "simd128")
-    ))]
-    pub(super) const LANE_MASKS: &LaneMasks<LANES> = &{
-        let mut masks = [[[0; LANES]; LANES]; LANES];
-        let mut at = 0;
-        while at < LANES * LANES * LANES {
-            let (probes, start, lane) = (at / LANES / LANES, at / LANES % LANES, at % LANES);
-            let selected = probes == 0 || (LANES + lane - start) % LANES < probes;
-            masks[probes][start][lane] = selected as u64;
-            at += 1;
-        }
-        LaneMasks(masks)
-    };
 
     /// Whether a key sets a bit in every lane.
     #[inline(always)]

@@ -464,8 +464,8 @@ families! {
     }
 }
 
-/// Single keys in blocks of one cache line, by inlined code or the shortest call. `None` if the kernel has
-/// neither.
+/// Single keys in blocks of one cache line, by inlined code or the shortest call. `None` or false if the kernel
+/// has neither.
 impl KernelHandle {
     /// Same as [`insert`](Self::insert).
     #[inline(always)]
@@ -475,10 +475,11 @@ impl KernelHandle {
         lines: &mut [CacheLine],
         hash: u64,
     ) -> Option<bool> {
-        // SAFETY: a handle is proof that the machine has the instructions of its kernel.
-        with_family!(self, Blocked as Table => match Table::INLINE {
-            true => Some(unsafe { Table::insert(params, lines, hash) }),
-            false => None,
+        with_family!(self, Blocked as Table => if Table::INLINE {
+            // SAFETY: a handle is proof that the machine has the instructions of its kernel.
+            Some(unsafe { Table::insert(params, lines, hash) })
+        } else {
+            None
         })
     }
 
@@ -489,11 +490,13 @@ impl KernelHandle {
         params: BlockParams<8>,
         lines: &mut [CacheLine],
         hash: u64,
-    ) -> Option<()> {
-        // SAFETY: as above.
-        with_family!(self, Blocked as Table => match Table::INLINE {
-            true => Some(unsafe { Table::set(params, lines, hash) }),
-            false => None,
+    ) -> bool {
+        with_family!(self, Blocked as Table => if Table::INLINE {
+            // SAFETY: as above.
+            unsafe { Table::set(params, lines, hash) };
+            true
+        } else {
+            false
         })
     }
 
@@ -505,10 +508,11 @@ impl KernelHandle {
         lines: &[CacheLine],
         hash: u64,
     ) -> Option<bool> {
-        // SAFETY: as above.
-        with_family!(self, Blocked as Table => match Table::INLINE {
-            true => Some(unsafe { Table::contains(params, lines, hash) }),
-            false => None,
+        with_family!(self, Blocked as Table => if Table::INLINE {
+            // SAFETY: as above.
+            Some(unsafe { Table::contains(params, lines, hash) })
+        } else {
+            None
         })
     }
 }

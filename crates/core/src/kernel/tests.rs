@@ -279,7 +279,7 @@ fn inlined_code_equals_portable_code() {
                     let new = expected.insert(params, &mut expected_lines, hash);
                     let results = handle.insert_inline(params, &mut lines, hash);
                     assert_eq!(results, inlined.then_some(new), "{context}");
-                    assert_eq!(handle.set_inline(params, &mut lines_set, hash).is_some(), inlined);
+                    assert_eq!(handle.set_inline(params, &mut lines_set, hash), inlined);
                     let block = params.line_range(hash);
                     assert!(!inlined || lines[block.clone()] == expected_lines[block], "{context}");
                 }

@@ -9,6 +9,39 @@
 use super::blocked::BlockParams;
 use crate::store::CacheLine;
 
+/// For each number of probes, modulo the number of lanes, and each start, a 1 for every lane of the
+/// key. Aligned, so that no vector crosses a cache line.
+#[repr(align(64))]
+pub(super) struct LaneMasks<const LANES: usize>([[[u64; LANES]; LANES]; LANES]);
+
+impl<const LANES: usize> LaneMasks<LANES> {
+    /// Returns the mask of a key that starts at lane `start` modulo the number of lanes.
+    #[inline(always)]
+    pub(super) fn get(&self, probes: u32, start: u64) -> &[u64; LANES] {
+        &self.all_starts(probes)[start as usize % LANES]
+    }
+
+    /// Returns the masks of all starts.
+    #[inline(always)]
+    pub(super) fn all_starts(&self, probes: u32) -> &[[u64; LANES]; LANES] {
+        &self.0[probes as usize % LANES]
+    }
+}
+
+impl<const LANES: usize> BlockParams<LANES> {
+    pub(super) const LANE_MASKS: &LaneMasks<LANES> = &{
+        let mut masks = [[[0; LANES]; LANES]; LANES];
+        let mut at = 0;
+        while at < LANES * LANES * LANES {
+            let (probes, start, lane) = (at / LANES / LANES, at / LANES % LANES, at % LANES);
+            let selected = probes == 0 || (LANES + lane - start) % LANES < probes;
+            masks[probes][start][lane] = selected as u64;
+            at += 1;
+        }
+        LaneMasks(masks)
+    };
+}
+
 /// An instruction set with vectors. A value is proof that the machine has it.
 pub(super) trait Vectors: Copy {
     /// A vector: an equal part of a cache line, of which any bits are valid.

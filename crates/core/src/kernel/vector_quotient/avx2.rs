@@ -7,8 +7,9 @@
 
 use core::arch::x86_64::*;
 
+use super::block::BlockOps;
 use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
-use super::planes::{Planes, TableOps, slot_mask};
+use super::planes::{Planes, slot_mask};
 use super::shape::{PairParams, Place};
 use crate::kernel::avx2::Avx2;
 use crate::store::CacheLine;
@@ -334,24 +335,24 @@ impl Planes for Avx2 {
     }
 
     #[inline(always)]
-    fn insert_by_moving<Ops: TableOps>(
+    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
         self,
         params: &PairParams,
         blocks: &mut [CacheLine],
         place: Place,
     ) -> bool {
         // SAFETY: an `Avx2` is proof that the machine has the instructions.
-        unsafe { insert_by_moving::<Ops>(self, params, blocks, place) }
+        unsafe { insert_by_moving::<TAG_BITS, BYTES>(self, params, blocks, place) }
     }
 }
 
 #[cold]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn insert_by_moving<Ops: TableOps>(
+fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
     select: Avx2,
     params: &PairParams,
     blocks: &mut [CacheLine],
     place: Place,
 ) -> bool {
-    Ops::insert_by_moving(select, params, blocks, place)
+    BlockOps::<TAG_BITS, BYTES>::insert_by_moving(select, params, blocks, place)
 }

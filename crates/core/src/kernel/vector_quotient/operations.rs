@@ -3,7 +3,6 @@
 //! call by pointer.
 
 use super::block::BlockOps;
-use super::planes::TableOps;
 use super::shape::PairParams;
 use crate::kernel::select::Portable;
 use crate::store::CacheLine;
@@ -13,34 +12,24 @@ use super::avx512::Avx512Gfni;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::{avx2::Avx2, avx512::Avx512, dispatch::VectorQuotient};
 
-/// Evaluates an expression with the operations for a shape.
+/// Evaluates an expression with the constants of a shape: the bits of a tag and the bytes of a plane.
 macro_rules! with_shape {
-    ($params:expr, $ops:ident => $call:expr) => {
+    ($params:expr, |$TAG_BITS:ident, $BYTES:ident| $call:expr) => {
+        with_shape!(
+            $params, |$TAG_BITS, $BYTES| $call;
+            6 => (6, 8), 7 => (7, 7), 8 => (8, 6), 10 => (10, 5), 13 => (13, 4), _ => (18, 3)
+        )
+    };
+    (
+        $params:expr, |$TAG_BITS:ident, $BYTES:ident| $call:expr;
+        $($of:pat => ($tag_bits:literal, $bytes:literal)),*
+    ) => {
         match $params.shape.tag_bits {
-            6 => {
-                type $ops = BlockOps<6, 8>;
+            $($of => {
+                const $TAG_BITS: usize = $tag_bits;
+                const $BYTES: usize = $bytes;
                 $call
-            }
-            7 => {
-                type $ops = BlockOps<7, 7>;
-                $call
-            }
-            8 => {
-                type $ops = BlockOps<8, 6>;
-                $call
-            }
-            10 => {
-                type $ops = BlockOps<10, 5>;
-                $call
-            }
-            13 => {
-                type $ops = BlockOps<13, 4>;
-                $call
-            }
-            _ => {
-                type $ops = BlockOps<18, 3>;
-                $call
-            }
+            })*
         }
     };
 }
@@ -55,14 +44,14 @@ macro_rules! compiled {
         pub(in crate::kernel) fn $of_shape(params: &PairParams) -> &'static Self {
             $(
                 #[$attribute]
-                unsafe fn $name<Ops: TableOps>(
+                unsafe fn $name<const TAG_BITS: usize, const BYTES: usize>(
                     params: &PairParams,
                     $($argument: $type),*
                 ) $(-> $result)? {
-                    Ops::$name($select, params, $($argument),*)
+                    BlockOps::<TAG_BITS, BYTES>::$name($select, params, $($argument),*)
                 }
             )*
-            with_shape!(params, Ops => &Self { $($name: $name::<Ops>,)* })
+            with_shape!(params, |TAG_BITS, BYTES| &Self { $($name: $name::<TAG_BITS, BYTES>,)* })
         }
     };
 }
@@ -70,7 +59,7 @@ macro_rules! compiled {
 /// Defines the struct of the functions.
 macro_rules! operations {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        /// The functions of a table, each [`TableOps`]' method of the same name. The processor must have the
+        /// The functions of a table, each [`BlockOps`]' method of the same name. The processor must have the
         /// instructions for which they are compiled.
         #[derive(Debug)]
         pub(crate) struct Operations {

@@ -13,8 +13,9 @@ mod batch;
 
 use core::arch::x86_64::*;
 
+use super::block::BlockOps;
 use super::header::BLOCK;
-use super::planes::{Planes, TableOps, slot_mask};
+use super::planes::{Planes, slot_mask};
 use super::shape::{PairParams, Place};
 use crate::kernel::avx2::Avx2;
 use crate::kernel::select::Select;
@@ -334,7 +335,7 @@ impl Planes for Avx512Gfni {
     }
 
     #[inline(always)]
-    fn contains_batch<const TAG_BITS: usize, const BYTES: usize, Ops: TableOps>(
+    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
         self,
         params: PairParams,
         blocks: &[CacheLine],
@@ -346,14 +347,14 @@ impl Planes for Avx512Gfni {
     }
 
     #[inline(always)]
-    fn insert_by_moving<Ops: TableOps>(
+    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
         self,
         params: &PairParams,
         blocks: &mut [CacheLine],
         place: Place,
     ) -> bool {
         // SAFETY: an `Avx512Gfni` is proof that the machine has the instructions.
-        unsafe { insert_by_moving::<Ops>(self, params, blocks, place) }
+        unsafe { insert_by_moving::<TAG_BITS, BYTES>(self, params, blocks, place) }
     }
 }
 
@@ -362,11 +363,11 @@ impl Planes for Avx512Gfni {
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni",
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt"
 )]
-fn insert_by_moving<Ops: TableOps>(
+fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
     select: Avx512Gfni,
     params: &PairParams,
     blocks: &mut [CacheLine],
     place: Place,
 ) -> bool {
-    Ops::insert_by_moving(select, params, blocks, place)
+    BlockOps::<TAG_BITS, BYTES>::insert_by_moving(select, params, blocks, place)
 }
