@@ -80,15 +80,11 @@ impl Kernel {
     /// Returns the kernel of new filters: the fastest available, unless another was forced.
     #[inline]
     pub(crate) fn selected() -> KernelHandle {
+        let number = usize::from(SELECTED.load(Ordering::Relaxed));
         // Only available kernels are stored.
-        match SELECTED.load(Ordering::Relaxed) {
-            AVX512 => KernelHandle(Self::Avx512),
-            AVX2 => KernelHandle(Self::Avx2),
-            NEON => KernelHandle(Self::Neon),
-            SIMD128 => KernelHandle(Self::Simd128),
-            PORTABLE => KernelHandle(Self::Portable),
-            _ => Self::select(),
-        }
+        Self::ALL
+            .get(number.wrapping_sub(1))
+            .map_or_else(Self::select, |&kernel| KernelHandle(kernel))
     }
 
     #[cold]
@@ -117,11 +113,15 @@ impl Kernel {
 
 /// The selected [`Kernel`] as a number; 0 before the first selection.
 static SELECTED: AtomicU8 = AtomicU8::new(0);
-const PORTABLE: u8 = Kernel::Portable as u8;
-const SIMD128: u8 = Kernel::Simd128 as u8;
-const AVX2: u8 = Kernel::Avx2 as u8;
-const AVX512: u8 = Kernel::Avx512 as u8;
-const NEON: u8 = Kernel::Neon as u8;
+
+// Kernels are numbered from 1, in the order of the list.
+const _: () = {
+    let mut at = 0;
+    while at < Kernel::ALL.len() {
+        assert!(Kernel::ALL[at] as usize == at + 1);
+        at += 1;
+    }
+};
 
 /// An available kernel: proof that its instructions may be used.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,20 @@
 //! Which code a filter runs: a table of functions for each family of filters.
 //!
-//! * **A family is a trait**, one of [`families!`]: blocked filters, classic filters and so on. Its functions
-//!   call the portable code. An instruction set that is faster implements the trait itself, in its own
-//!   module; what it leaves out stays portable.
-//! * **[`instruction_set!`] is the list of instruction sets**: a row for each kernel, which names the
-//!   implementation of each family. [`with_family!`] finds the row. To add an instruction set, add a
-//!   [`Kernel`], a row and an arm.
-//! * **A [`KernelHandle`] is proof that the processor has the instructions**, so its methods are safe. They
-//!   are the only callers of the tables: one match on the kernel, then a direct call.
+//! * A *family* is a trait, such as [`Blocked`] or [`Ribbons`]; its functions are the portable code. An
+//!   instruction set with faster code implements the trait in its own module, and leaves out what it does not
+//!   have.
+//! * `instruction_sets!` is the list of instruction sets: a row for each [`Kernel`] names the implementation
+//!   of each family. An implementation must not need more instructions than the kernel has.
+//! * [`KernelHandle`] has a method for each function of each family. It matches the kernel and calls the
+//!   function of its row. A handle is proof that the machine has the instructions of the kernel, so the methods
+//!   are safe. Nothing else calls the tables.
 //!
-//! The tables are traits, not pointers to functions: batches are generic over the source of their hashes, and
-//! single keys in blocks of one line are inlined ([`Blocked::INLINE`]), because a call takes as long as the
-//! filter itself. Vector quotient filters call pointers ([`VectorQuotient`]), because their code also depends
-//! on the shape of the blocks; a table selects them once.
+//! **To add an instruction set**, add a kernel in `cpu.rs` and a row here.
+//!
+//! The tables are types, not pointers to functions: batches are generic over the source of their hashes, and
+//! single keys in blocks of one line are inlined into callers ([`Blocked`]), because a call takes as long as
+//! everything else. Only vector quotient filters call pointers ([`Operations`]), which a table of theirs
+//! selects once: their code depends on the shape of the blocks, too.
 
 use super::batch::HashSource;
 use super::blocked::{BlockParams, BlockRange};
@@ -52,76 +54,64 @@ trait InstructionSet {
     type VectorQuotient: VectorQuotient;
 }
 
-macro_rules! instruction_set {
-    (
-        $set:ty: $blocked:ty, $classic:ty, $counting:ty, $windowed:ty, $shared:ty,
-        $fuse:ty, $ribbon:ty, $quotient:ty, $vector_quotient:ty
-    ) => {
-        impl InstructionSet for $set {
-            type Blocked = $blocked;
-            type Classic = $classic;
-            type Counting = $counting;
-            type Windowed = $windowed;
-            #[cfg(feature = "std")]
-            type Shared = $shared;
-            type BinaryFuse = $fuse;
-            type Ribbons = $ribbon;
-            type Quotient = $quotient;
-            type VectorQuotient = $vector_quotient;
+/// Implements [`InstructionSet`], and defines `with_family!`, which evaluates an expression with the
+/// implementation of a family for the kernel of a handle. `$` stands for itself in that macro. Rows with
+/// portable code share its last arm.
+macro_rules! instruction_sets {
+    ($d:tt $(
+        $(#[$availability:meta])*
+        $Set:ident: $blocked:ty, $classic:ty, $counting:ty, $windowed:ty, $shared:ty, $fuse:ty, $ribbon:ty,
+        $quotient:ty, $vector_quotient:ty;
+    )*) => {
+        $(
+            $(#[$availability])*
+            impl InstructionSet for $Set {
+                type Blocked = $blocked;
+                type Classic = $classic;
+                type Counting = $counting;
+                type Windowed = $windowed;
+                #[cfg(feature = "std")]
+                type Shared = $shared;
+                type BinaryFuse = $fuse;
+                type Ribbons = $ribbon;
+                type Quotient = $quotient;
+                type VectorQuotient = $vector_quotient;
+            }
+        )*
+
+        macro_rules! with_family {
+            ($d handle:expr, $d Family:ident as $d Table:ident => $d call:expr) => {
+                match $d handle.kernel() {
+                    $(
+                        $(#[$availability])*
+                        Kernel::$Set
+                            if !<<$Set as InstructionSet>::$d Family as $d Family>::IS_PORTABLE =>
+                        {
+                            type $d Table = <$Set as InstructionSet>::$d Family;
+                            $d call
+                        }
+                    )*
+                    _ => {
+                        type $d Table = Portable;
+                        $d call
+                    }
+                }
+            };
         }
     };
 }
 
-#[rustfmt::skip]
-mod instruction_sets {
-    use super::*;
-
-    //                         blocked   classic   counting  windowed  shared    fuse      ribbon    quotient  vector quotient
-    instruction_set!(Portable: Portable, Portable, Portable, Portable, Portable, Portable, Portable, Portable, Portable);
+// The list of instruction sets.
+instruction_sets! { $
+    //       blocked  classic   counting  windowed  shared    fuse      ribbon    quotient  vector quotient
     #[cfg(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128")))]
-    instruction_set!(Simd128:  Simd128,  Portable, Portable, Portable, Portable, Portable, Portable, Portable, Portable);
+    Simd128: Simd128, Portable, Portable, Portable, Portable, Portable, Portable, Portable, Portable;
     #[cfg(target_arch = "aarch64")]
-    instruction_set!(Neon:     Neon,     Portable, Portable, Portable, Portable, Portable, Portable, Portable, Portable);
+    Neon:    Neon,    Portable, Portable, Portable, Portable, Portable, Portable, Portable, Portable;
     #[cfg(target_arch = "x86_64")]
-    instruction_set!(Avx2:     Avx2,     Portable, Portable, Portable, Portable, Avx2,     Avx2,     Avx2,     Avx2);
+    Avx2:    Avx2,    Portable, Portable, Portable, Portable, Avx2,     Avx2,     Avx2,     Avx2;
     #[cfg(target_arch = "x86_64")]
-    instruction_set!(Avx512:   Avx512,   Avx512,   Avx512,   Avx512,   Avx512,   Avx512,   Avx512,   Avx2,     Avx512);
-}
-
-/// Evaluates an expression with a family's implementation `$table` for a kernel. There is no second copy of
-/// portable code.
-macro_rules! with_family {
-    ($handle:expr, $Family:ident as $table:ident => $call:expr) => {
-        match $handle.kernel() {
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 if !<<Avx512 as InstructionSet>::$Family as $Family>::IS_PORTABLE => {
-                type $table = <Avx512 as InstructionSet>::$Family;
-                $call
-            }
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 if !<<Avx2 as InstructionSet>::$Family as $Family>::IS_PORTABLE => {
-                type $table = <Avx2 as InstructionSet>::$Family;
-                $call
-            }
-            #[cfg(any(
-                target_arch = "x86_64",
-                all(target_arch = "wasm32", target_feature = "simd128")
-            ))]
-            Kernel::Simd128 if !<<Simd128 as InstructionSet>::$Family as $Family>::IS_PORTABLE => {
-                type $table = <Simd128 as InstructionSet>::$Family;
-                $call
-            }
-            #[cfg(target_arch = "aarch64")]
-            Kernel::Neon if !<<Neon as InstructionSet>::$Family as $Family>::IS_PORTABLE => {
-                type $table = <Neon as InstructionSet>::$Family;
-                $call
-            }
-            _ => {
-                type $table = Portable;
-                $call
-            }
-        }
-    };
+    Avx512:  Avx512,  Avx512,   Avx512,   Avx512,   Avx512,   Avx512,   Avx512,   Avx2,     Avx512;
 }
 
 /// Defines families: traits, their implementation by portable code, and methods of [`KernelHandle`] that
@@ -174,7 +164,8 @@ macro_rules! families {
 }
 
 families! {
-    /// Blocked filters. `INLINE`: whether single keys are inlined, or take the shortest call.
+    /// Blocked filters. `INLINE`: whether single keys are inlined (as inline assembly: functions with a target
+    /// feature never are), or take the shortest call.
     [] Blocked {
         const INLINE: bool = false;
 

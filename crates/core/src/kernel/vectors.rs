@@ -129,7 +129,7 @@ fn parts_of<V, const LANES: usize>(block: &[CacheLine]) -> usize {
 
 #[inline(always)]
 fn parts<V, const LANES: usize>(block: &[CacheLine]) -> &[V] {
-    // SAFETY: so many vectors are in the block, which has their alignment; any bits are a vector.
+    // SAFETY: the block has this number of vectors, and their alignment; any bits are a vector.
     unsafe { core::slice::from_raw_parts(block.as_ptr().cast(), parts_of::<V, LANES>(block)) }
 }
 

@@ -7,6 +7,7 @@
 
 use core::arch::x86_64::*;
 
+use super::batch::TableInstructions;
 use super::block::BlockOps;
 use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
 use super::planes::{Planes, slot_mask};
@@ -333,7 +334,9 @@ impl Planes for Avx2 {
         store::<TAG_BITS, BYTES>(block, new);
         Header::<TAG_BITS, BYTES>::set(block, header);
     }
+}
 
+impl TableInstructions for Avx2 {
     #[inline(always)]
     fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
         self,

@@ -1,11 +1,7 @@
 //! The planes of a block: comparing a tag with all slots, and moving the tags after a slot.
 
-use super::batch;
-use super::block::BlockOps;
 use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
-use super::shape::{PairParams, Place};
 use crate::kernel::select::{Portable, Select};
-use crate::store::CacheLine;
 
 /// Operations on a block with `TAG_BITS` planes of `BYTES` bytes, and a header in the bytes after them.
 /// Slots are less than the number of slots, and positions in the header less than its number of bits.
@@ -47,27 +43,6 @@ pub(super) trait Planes: Select {
         slot: u32,
         position: u32,
     );
-
-    /// Looks up many hashes. `found` has one word for 64 hashes and must be 0.
-    #[inline(always)]
-    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
-        self,
-        params: PairParams,
-        blocks: &[CacheLine],
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        batch::contains::<TAG_BITS, BYTES>(self, params, blocks, hashes, found);
-    }
-
-    /// Same as [`BlockBlockOps::<TAG_BITS, BYTES>::insert_by_moving`], compiled with the instructions of this type and not
-    /// inlined, because it is rare.
-    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
-        self,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        place: Place,
-    ) -> bool;
 }
 
 /// Returns a plane; 0 after the last one.
@@ -142,16 +117,5 @@ impl Planes for Portable {
         let below = (1 << (slot & 63)) - 1;
         change_planes::<TAG_BITS, BYTES>(block, |_, plane| plane & below | plane >> 1 & !below);
         Header::<TAG_BITS, BYTES>::set(block, header);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
-        self,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        place: Place,
-    ) -> bool {
-        BlockOps::<TAG_BITS, BYTES>::insert_by_moving(self, params, blocks, place)
     }
 }

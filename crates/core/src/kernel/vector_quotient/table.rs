@@ -2,7 +2,7 @@
 
 use core::hint::select_unpredictable;
 
-use super::batch;
+use super::batch::{self, TableInstructions};
 use super::block::{BlockOps, bytes, pair};
 use super::header::BLOCK;
 use super::operations::{Operations, with_shape};
@@ -219,7 +219,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Inserts the fingerprint of a hash into its first block, or else into the second one.
     #[inline(always)]
     pub(super) fn insert_hash(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -233,7 +233,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// tag of one of them to the other block of that tag.
     #[inline(always)]
     fn insert_into(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: PairParams,
         blocks: &mut [CacheLine],
         place: Place,
@@ -262,7 +262,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// inserts the fingerprint of the place; false if no tag can be moved.
     #[inline(always)]
     pub(super) fn insert_by_moving(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         place: Place,
@@ -294,7 +294,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
     #[inline(always)]
     pub(super) fn contains(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &[CacheLine],
         hash: u64,
@@ -309,7 +309,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
     #[inline(always)]
     pub(super) fn count(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &[CacheLine],
         hash: u64,
@@ -327,7 +327,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
     #[inline(always)]
     pub(super) fn insert(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -337,7 +337,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
     #[inline(always)]
     pub(super) fn remove(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -347,7 +347,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
     #[inline(always)]
     pub(super) fn contains_batch(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
@@ -359,7 +359,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
     #[inline(always)]
     pub(super) fn insert_batch(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
@@ -369,7 +369,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
 
     #[inline(always)]
     pub(super) fn remove_batch(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],

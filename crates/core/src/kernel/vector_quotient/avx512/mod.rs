@@ -13,6 +13,7 @@ mod batch;
 
 use core::arch::x86_64::*;
 
+use super::batch::TableInstructions;
 use super::block::BlockOps;
 use super::header::BLOCK;
 use super::planes::{Planes, slot_mask};
@@ -333,7 +334,9 @@ impl Planes for Avx512Gfni {
         };
         *block = to_bytes(new);
     }
+}
 
+impl TableInstructions for Avx512Gfni {
     #[inline(always)]
     fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
         self,
