@@ -17,6 +17,15 @@ use crate::store::CacheLine;
 #[derive(Clone, Copy)]
 pub(super) struct Neon(());
 
+impl Neon {
+    /// # Safety
+    /// The machine must have the instructions.
+    #[inline(always)]
+    unsafe fn new_unchecked() -> Self {
+        Self(())
+    }
+}
+
 impl Blocked for Neon {
     #[target_feature(enable = "neon")]
     unsafe fn insert<const LANES: usize>(
@@ -25,7 +34,9 @@ impl Blocked for Neon {
         hash: u64,
     ) -> bool {
         let block = &mut lines[params.line_range(hash)];
-        Vectors::insert::<LANES, false>(Self(()), params.probes, block, hash)
+        // SAFETY: the caller guarantees the instructions.
+        let neon = unsafe { Self::new_unchecked() };
+        Vectors::insert::<LANES, false>(neon, params.probes, block, hash)
     }
 
     #[target_feature(enable = "neon")]
@@ -35,13 +46,18 @@ impl Blocked for Neon {
         hash: u64,
     ) -> bool {
         let block = &lines[params.line_range(hash)];
-        Vectors::contains::<LANES, false>(Self(()), params.probes, block, hash)
+        // SAFETY: as above.
+        let neon = unsafe { Self::new_unchecked() };
+        Vectors::contains::<LANES, false>(neon, params.probes, block, hash)
     }
 
-    vector_batches!(Self(()), target_feature(enable = "neon"));
+    vector_batches!(
+        // SAFETY: the caller guarantees the instructions.
+        unsafe { Self::new_unchecked() },
+        target_feature(enable = "neon")
+    );
 }
 
-// SAFETY of the calls below: a `Neon` is proof that the machine has the instructions.
 impl Vectors for Neon {
     type Vector = uint64x2_t;
 
@@ -61,7 +77,7 @@ impl Vectors for Neon {
             let masks = BlockParams::<LANES>::LANE_MASKS.get(probes, low >> 12);
             [masks[2 * quarter], masks[2 * quarter + 1]]
         };
-        // SAFETY: as above; the load is of two words.
+        // SAFETY: a `Neon` is proof that the machine has the instructions; the load is of two words.
         unsafe {
             let shifts = vcombine_s64(vdup_n_s64(shift), vdup_n_s64(shift - 6));
             let fields = vandq_u64(vshlq_u64(vdupq_n_u64(fields), shifts), vdupq_n_u64(63));

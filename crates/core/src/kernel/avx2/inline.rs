@@ -212,7 +212,7 @@ pub(super) unsafe fn insert<const LANES: usize>(
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Avx2(()), probes, block, hash))
+            by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash))
         };
     }
     let mut clear = false;
@@ -247,7 +247,7 @@ pub(super) unsafe fn set<const LANES: usize>(
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Avx2(()), probes, block, hash));
+            by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash));
         };
     }
     for line in 0..BlockParams::<LANES>::LINES {
@@ -279,7 +279,7 @@ pub(super) unsafe fn contains<const LANES: usize>(
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts(lines.add(at), BlockParams::<LANES>::LINES);
-            by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Avx2(()), probes, block, hash))
+            by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash))
         };
     }
     let mut clear = false;

@@ -50,9 +50,10 @@ impl Blocked for Avx2 {
         blocks: BlockRange<LANES, &mut [CacheLine]>,
         hashes: impl HashSource,
     ) -> bool {
-        let params = blocks.params;
+        // SAFETY: the caller guarantees the instructions.
+        let (vectors, params) = (unsafe { Self::new_unchecked() }, blocks.params);
         by_lanes!(params, ALL => blocks.set_small(hashes, |block, hash| {
-            Vectors::set::<LANES, ALL>(Self(()), params.probes, block, hash);
+            Vectors::set::<LANES, ALL>(vectors, params.probes, block, hash);
         }))
     }
 
@@ -62,12 +63,13 @@ impl Blocked for Avx2 {
         hashes: impl HashSource,
         new: &mut [u64],
     ) {
-        let params = blocks.params;
+        // SAFETY: the caller guarantees the instructions.
+        let (vectors, params) = (unsafe { Self::new_unchecked() }, blocks.params);
         if blocks.is_below(PREFETCH_FROM) {
-            by_lanes!(params, ALL => insert_small::<LANES, ALL>(blocks, hashes, new));
+            by_lanes!(params, ALL => insert_small::<LANES, ALL>(vectors, blocks, hashes, new));
         } else {
             by_lanes!(params, ALL => blocks.insert_batch(hashes, new, |block, hash| {
-                Vectors::insert::<LANES, ALL>(Self(()), params.probes, block, hash)
+                Vectors::insert::<LANES, ALL>(vectors, params.probes, block, hash)
             }));
         }
     }
@@ -78,12 +80,13 @@ impl Blocked for Avx2 {
         hashes: impl HashSource,
         found: &mut [u64],
     ) {
-        let params = blocks.params;
+        // SAFETY: the caller guarantees the instructions.
+        let (vectors, params) = (unsafe { Self::new_unchecked() }, blocks.params);
         if blocks.is_below(PREFETCH_EARLY_FROM) {
-            by_lanes!(params, ALL => contains_small::<LANES, ALL>(blocks, hashes, found));
+            by_lanes!(params, ALL => contains_small::<LANES, ALL>(vectors, blocks, hashes, found));
         } else {
             by_lanes!(params, ALL => blocks.contains_batch(hashes, found, |block, hash| {
-                Vectors::contains::<LANES, ALL>(Self(()), params.probes, block, hash)
+                Vectors::contains::<LANES, ALL>(vectors, params.probes, block, hash)
             }));
         }
     }
@@ -94,6 +97,7 @@ impl Blocked for Avx2 {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn insert_small<const LANES: usize, const ALL: bool>(
+    vectors: Avx2,
     mut blocks: BlockRange<LANES, &mut [CacheLine]>,
     hashes: impl HashSource,
     new: &mut [u64],
@@ -102,7 +106,7 @@ fn insert_small<const LANES: usize, const ALL: bool>(
     let process = |group: &[u64; GROUP], known: &mut Outcomes| {
         for (&hash, known) in group.iter().zip(known) {
             let block = blocks.block_mut(hash);
-            store(known, !Vectors::insert::<LANES, ALL>(Avx2(()), probes, block, hash));
+            store(known, !Vectors::insert::<LANES, ALL>(vectors, probes, block, hash));
         }
     };
     in_groups_with(hashes, new, process, |known| zeros(known));
@@ -112,6 +116,7 @@ fn insert_small<const LANES: usize, const ALL: bool>(
 #[inline]
 #[target_feature(enable = "avx2")]
 fn contains_small<const LANES: usize, const ALL: bool>(
+    vectors: Avx2,
     blocks: BlockRange<LANES, &[CacheLine]>,
     hashes: impl HashSource,
     found: &mut [u64],
@@ -120,7 +125,7 @@ fn contains_small<const LANES: usize, const ALL: bool>(
     let process = |group: &[u64; GROUP], absent: &mut Outcomes| {
         for (&hash, absent) in group.iter().zip(absent) {
             let block = blocks.block(hash);
-            store(absent, !Vectors::contains::<LANES, ALL>(Avx2(()), probes, block, hash));
+            store(absent, !Vectors::contains::<LANES, ALL>(vectors, probes, block, hash));
         }
     };
     in_groups_with(hashes, found, process, |absent| zeros(absent));

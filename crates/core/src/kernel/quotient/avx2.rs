@@ -27,14 +27,17 @@ impl Quotient for Avx2 {
             select => params.contains(select, bytes, fingerprint);
         quotient_count(params: TableParams, bytes: &[u8], fingerprint: u64) -> u64,
             select => params.count(select, bytes, fingerprint);
-        quotient_insert(params: TableParams, bytes: &mut [u8], fingerprint: u64, duplicates: bool) -> InsertOutcome,
+        quotient_insert(
+            params: TableParams, bytes: &mut [u8], fingerprint: u64, duplicates: bool
+        ) -> InsertOutcome,
             select => params.insert(select, bytes, fingerprint, duplicates);
         quotient_remove(params: TableParams, bytes: &mut [u8], fingerprint: u64) -> u64,
             select => params.remove(select, bytes, fingerprint);
         quotient_contains_batch(table: &Table, bytes: &[u8], hashes: &[u64], found: &mut [u64]),
             select => table.contains_all(select, bytes, hashes, found);
         quotient_insert_batch(
-            table: &Table, bytes: &mut [u8], hashes: &[u64], first: usize, limits: (u64, bool), new: &mut [u64]
+            table: &Table, bytes: &mut [u8], hashes: &[u64], first: usize, limits: (u64, bool),
+            new: &mut [u64]
         ) -> BatchInserted,
             select => table.insert_all(select, bytes, hashes, first, limits, new);
         quotient_finish(filler: Filler<'_>),

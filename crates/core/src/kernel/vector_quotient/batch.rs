@@ -36,8 +36,8 @@ pub(super) trait TableInstructions: Planes {
         contains::<TAG_BITS, BYTES>(self, params, blocks, hashes, found);
     }
 
-    /// Same as [`BlockBlockOps::<TAG_BITS, BYTES>::insert_by_moving`], compiled with the instructions of this type and not
-    /// inlined, because it is rare.
+    /// Same as [`BlockOps::insert_by_moving`], compiled with these instructions and not inlined, because it
+    /// is rare.
     fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
         self,
         params: &PairParams,
