@@ -107,8 +107,8 @@ fn insert_concurrently(threads: &[Vec<u64>]) {
         let filter = TestFilter::new();
         let run = |hashes: &[u64], filter: &TestFilter| {
             let (mut new, mut found) = ([0], [0]);
-            filter.blocks().insert_batch(hashes, &mut new);
-            filter.blocks().contains_batch(hashes, &mut found);
+            portable().shared_insert_batch(filter.blocks(), hashes, &mut new);
+            portable().shared_contains_batch(filter.blocks(), hashes, &mut found);
             assert_eq!(
                 found[0].count_ones() as usize,
                 hashes.len(),
