@@ -78,7 +78,7 @@ macro_rules! blocks {
     ($filter:expr, |$blocks:ident| $call:expr) => {
         kernel!($filter.layout, |params| {
             let (lines, stripes) = ($filter.store.lines(), &$filter.stripes);
-            let $blocks = SharedBlocks { params, lines, stripes, kernel: $filter.kernel };
+            let $blocks = SharedBlocks { params, lines, stripes };
             $call
         })
     };
@@ -173,24 +173,29 @@ impl AtomicBloomFilter {
     /// insert them as keys.
     #[inline]
     pub fn insert_mixed_hash(&self, hash: u64) -> bool {
-        blocks!(self, |blocks| blocks.insert(hash))
+        blocks!(self, |blocks| self.kernel.shared_insert(blocks, hash))
     }
 
     /// [`insert`](Self::insert) for many keys; `new` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
     pub fn insert_batch<K: Key>(&self, keys: &[K], new: &mut BatchResults) {
+        let kernel = self.kernel;
         blocks!(self, |blocks| {
             if let (Some(words), Some(hash)) = (K::words(keys), self.hash.word_hasher()) {
-                return blocks.insert_batch(UnhashedKeys { words, hash }, new.reset(keys.len()));
+                let new = new.reset(keys.len());
+                return kernel.shared_insert_batch(blocks, UnhashedKeys { words, hash }, new);
             }
-            for_each_chunk(keys, &self.hash, new, |hashes, new| blocks.insert_batch(hashes, new));
+            for_each_chunk(keys, &self.hash, new, |hashes, new| {
+                kernel.shared_insert_batch(blocks, hashes, new)
+            });
         });
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
     pub fn insert_mixed_hashes(&self, hashes: &[u64], new: &mut BatchResults) {
-        blocks!(self, |blocks| blocks.insert_batch(hashes, new.reset(hashes.len())));
+        let new = new.reset(hashes.len());
+        blocks!(self, |blocks| self.kernel.shared_insert_batch(blocks, hashes, new));
     }
 }
 
@@ -213,27 +218,29 @@ impl AtomicBloomFilter {
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
-        blocks!(self, |blocks| blocks.contains(hash))
+        blocks!(self, |blocks| self.kernel.shared_contains(blocks, hash))
     }
 
     /// [`contains`](Self::contains) for many keys; `found` has one result for each.
     ///
     /// Cost: as one by one, but cache misses overlap.
     pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
+        let kernel = self.kernel;
         blocks!(self, |blocks| {
             if let (Some(words), Some(hash)) = (K::words(keys), self.hash.word_hasher()) {
-                return blocks
-                    .contains_batch(UnhashedKeys { words, hash }, found.reset(keys.len()));
+                let found = found.reset(keys.len());
+                return kernel.shared_contains_batch(blocks, UnhashedKeys { words, hash }, found);
             }
             for_each_chunk(keys, &self.hash, found, |hashes, found| {
-                blocks.contains_batch(hashes, found)
+                kernel.shared_contains_batch(blocks, hashes, found)
             });
         });
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
     pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
-        blocks!(self, |blocks| blocks.contains_batch(hashes, found.reset(hashes.len())));
+        let found = found.reset(hashes.len());
+        blocks!(self, |blocks| self.kernel.shared_contains_batch(blocks, hashes, found));
     }
 
     /// Returns the layout.

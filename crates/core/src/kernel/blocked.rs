@@ -19,8 +19,8 @@
 use core::ops::{Deref, DerefMut, Range};
 
 use super::batch::{
-    GROUP, HashSource, PREFETCH_EARLY_FROM, PreparedGroup, batch, for_each_hash, in_groups, join,
-    test_each,
+    GROUP, HashSource, PREFETCH_EARLY_FROM, PREFETCH_FROM, PreparedGroup, batch, for_each_hash,
+    in_groups, join, test_each,
 };
 use super::primitives::{prefetch, prefetch_at, scale};
 use crate::store::CacheLine;
@@ -29,6 +29,20 @@ use crate::store::CacheLine;
 pub(crate) const MIX_LOW: u64 = 0x9e37_79b9_7f4a_7c15;
 /// An odd constant with a good spectrum for multiplication, from Pelle Evensen's rrmxmx.
 pub(crate) const MIX_HIGH: u64 = 0x9fb2_1c65_1e98_df25;
+
+/// Evaluates an expression with a constant: whether a key sets a bit in every lane.
+macro_rules! by_lanes {
+    ($params:expr, $ALL:ident => $call:expr) => {
+        if $params.has_all_lanes() {
+            const $ALL: bool = true;
+            $call
+        } else {
+            const $ALL: bool = false;
+            $call
+        }
+    };
+}
+pub(super) use by_lanes;
 
 /// The parameters of a blocked filter. `LANES`, the lanes of a block, is 8 or 16.
 #[derive(Clone, Copy, Debug)]
@@ -61,70 +75,23 @@ impl<const LANES: usize> KeyProbes<LANES> {
     }
 }
 
-/// For each number of probes, modulo the number of lanes, and each start, a 1 for every lane of the
-/// key. Aligned, so that no vector crosses a cache line.
-#[cfg(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    all(target_arch = "wasm32", target_feature = "simd128")
-))]
-#[repr(align(64))]
-pub(super) struct LaneMasks<const LANES: usize>([[[u64; LANES]; LANES]; LANES]);
-
-#[cfg(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    all(target_arch = "wasm32", target_feature = "simd128")
-))]
-impl<const LANES: usize> LaneMasks<LANES> {
-    /// Returns the mask of a key that starts at lane `start` modulo the number of lanes.
-    #[inline(always)]
-    pub(super) fn get(&self, probes: u32, start: u64) -> &[u64; LANES] {
-        &self.all_starts(probes)[start as usize % LANES]
-    }
-
-    /// Returns the masks of all starts.
-    #[inline(always)]
-    pub(super) fn all_starts(&self, probes: u32) -> &[[u64; LANES]; LANES] {
-        &self.0[probes as usize % LANES]
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl BlockParams<8> {
-    /// Returns the index of a hash's cache line, which exists. The check does not depend on the hash, so
-    /// that compilers move it out of loops.
+impl<const LANES: usize> BlockParams<LANES> {
+    /// Returns the index of the first cache line of a hash's block, which exists. The check does not depend
+    /// on the hash, so that compilers move it out of loops.
     ///
     /// # Panics
-    /// If there are no blocks, or fewer lines than blocks.
+    /// If there are no blocks, or fewer lines than those of all blocks.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(super) fn checked_line(&self, lines: &[CacheLine], hash: u64) -> usize {
+        let available = (lines.len() / Self::LINES) as u64;
         // With 0 blocks the subtraction wraps, so this is one comparison for both.
-        assert!(self.blocks.wrapping_sub(1) < lines.len() as u64, "fewer lines than blocks");
+        assert!(self.blocks.wrapping_sub(1) < available, "fewer lines than blocks");
         self.first_line(hash)
     }
-}
 
-impl<const LANES: usize> BlockParams<LANES> {
     /// Cache lines of a block.
     pub(super) const LINES: usize = LANES / 8;
-
-    #[cfg(any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        all(target_arch = "wasm32", target_feature = "simd128")
-    ))]
-    pub(super) const LANE_MASKS: &LaneMasks<LANES> = &{
-        let mut masks = [[[0; LANES]; LANES]; LANES];
-        let mut at = 0;
-        while at < LANES * LANES * LANES {
-            let (probes, start, lane) = (at / LANES / LANES, at / LANES % LANES, at % LANES);
-            let selected = probes == 0 || (LANES + lane - start) % LANES < probes;
-            masks[probes][start][lane] = selected as u64;
-            at += 1;
-        }
-        LaneMasks(masks)
-    };
 
     /// Whether a key sets a bit in every lane.
     #[inline(always)]
@@ -172,21 +139,13 @@ impl<const LANES: usize> BlockParams<LANES> {
     /// Sets the bits of a hash in its block. Returns whether any of them was clear.
     #[inline]
     pub(super) fn insert(&self, block: &mut [CacheLine], hash: u64) -> bool {
-        if self.has_all_lanes() {
-            self.insert_lanes::<true>(block, hash)
-        } else {
-            self.insert_lanes::<false>(block, hash)
-        }
+        by_lanes!(self, ALL => self.insert_lanes::<ALL>(block, hash))
     }
 
     /// Returns whether all bits of a hash are set in its block.
     #[inline]
     pub(super) fn contains(&self, block: &[CacheLine], hash: u64) -> bool {
-        if self.has_all_lanes() {
-            self.contains_lanes::<true>(block, hash)
-        } else {
-            self.contains_lanes::<false>(block, hash)
-        }
+        by_lanes!(self, ALL => self.contains_lanes::<ALL>(block, hash))
     }
 
     /// Visits all lanes, of which a mask selects those of the key, so that every shift is a constant
@@ -328,15 +287,23 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
     }
 
     /// Sets the bits of many hashes with `set`. Prefetches a few keys ahead, which is enough for a
-    /// filter that fits a cache.
+    /// filter that fits a cache. False, and nothing is done, if it does not.
     #[inline(always)]
-    pub(super) fn set_small(mut self, hashes: impl HashSource, set: impl Fn(&mut [CacheLine], u64))
+    pub(super) fn set_small(
+        mut self,
+        hashes: impl HashSource,
+        set: impl Fn(&mut [CacheLine], u64),
+    ) -> bool
     where
         L: DerefMut,
     {
         let params = self.params;
+        if !self.is_below(PREFETCH_FROM) {
+            return false;
+        }
         if self.is_below(PREFETCH_EARLY_FROM) {
-            return for_each_hash(hashes, |_| (), |hash| set(self.block_mut(hash), hash));
+            for_each_hash(hashes, |_| (), |hash| set(self.block_mut(hash), hash));
+            return true;
         }
         let (first, start) = (self.first, self.lines.as_ptr());
         let prefetch_block = |hash| {
@@ -346,6 +313,7 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> BlockRange<LANES, L> {
                 .for_each(|line| prefetch_at(start.wrapping_add(at.wrapping_add(line))));
         };
         for_each_hash(hashes, prefetch_block, |hash| set(self.block_mut(hash), hash));
+        true
     }
 
     /// Looks up many hashes with `contains`.

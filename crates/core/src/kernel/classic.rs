@@ -263,7 +263,12 @@ impl ClassicParams {
     /// Looks up many hashes in a large filter, [`LOOKUPS`] of them interleaved. In its turn a lookup
     /// tests one bit and prefetches the next, or is replaced by the next hash. Every cache line is
     /// prefetched before it is accessed, and none in vain.
-    fn contains_large(&self, lines: &[CacheLine], hashes: impl HashSource, found: &mut [u64]) {
+    pub(super) fn contains_large(
+        &self,
+        lines: &[CacheLine],
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
         assert!(found.len() == hashes.words().len().div_ceil(64), "one word for 64 results");
         found.fill(0);
         let mut ahead = one_by_one(hashes).enumerate();

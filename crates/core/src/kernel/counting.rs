@@ -19,6 +19,7 @@
 
 use super::blocked::BlockParams;
 use super::classic::{self, ClassicParams};
+use super::cpu::KernelHandle;
 use super::primitives::prefetch;
 use crate::store::CacheLine;
 
@@ -228,26 +229,18 @@ impl Counters<'_> {
         }
     }
 
-    #[inline(always)]
-    pub(super) fn insert_batch(
-        &mut self,
-        positions: impl CounterPositions,
-        hashes: &[u64],
-        new: &mut [u64],
-    ) {
-        self.batch(positions, hashes, new, |counters, hash| counters.insert(positions, hash));
-    }
-
+    /// Calls `remove` for hashes in turn. Returns the number of those that were removed.
     #[inline(always)]
     pub(super) fn remove_batch(
         &mut self,
         positions: impl CounterPositions,
         hashes: &[u64],
         removed: &mut [u64],
+        remove: impl Fn(&mut Counters<'_>, u64) -> RemoveOutcome,
     ) -> u64 {
         let mut count = 0;
         self.batch(positions, hashes, removed, |counters, hash| {
-            let outcome = counters.remove(positions, hash);
+            let outcome = remove(counters, hash);
             count += u64::from(outcome == RemoveOutcome::Removed);
             outcome != RemoveOutcome::Absent
         });
@@ -266,7 +259,79 @@ pub(crate) fn count(bits: &[CacheLine], planes: &[CacheLine], depth: usize, posi
     digit(&bits[line]) * (above + 1)
 }
 
+/// Evaluates an expression with the parameters of a blocked layout, or another one with those of the
+/// classic layout, which has portable code only.
+macro_rules! by_layout {
+    ($layout:expr, |$params:ident| $blocked:expr, $classic:expr) => {
+        match $layout {
+            Self::OneLine($params) => $blocked,
+            Self::LinePair($params) => $blocked,
+            Self::Classic($params) => $classic,
+        }
+    };
+}
+
 impl CounterLayout {
+    /// Same as [`KernelHandle::increment`].
+    pub(crate) fn insert(
+        self,
+        kernel: KernelHandle,
+        mut counters: Counters<'_>,
+        hash: u64,
+    ) -> bool {
+        by_layout!(
+            self,
+            |params| kernel.increment(params, &mut counters, hash),
+            counters.insert(params, hash)
+        )
+    }
+
+    /// Same as [`KernelHandle::decrement`].
+    pub(crate) fn remove(
+        self,
+        kernel: KernelHandle,
+        mut counters: Counters<'_>,
+        hash: u64,
+    ) -> RemoveOutcome {
+        by_layout!(
+            self,
+            |params| kernel.decrement(params, &mut counters, hash),
+            counters.remove(params, hash)
+        )
+    }
+
+    /// Same as [`KernelHandle::increment_batch`].
+    pub(crate) fn insert_batch(
+        self,
+        kernel: KernelHandle,
+        mut counters: Counters<'_>,
+        hashes: &[u64],
+        new: &mut [u64],
+    ) {
+        by_layout!(
+            self,
+            |params| kernel.increment_batch(params, &mut counters, hashes, new),
+            counters.batch(params, hashes, new, |counters, hash| counters.insert(params, hash))
+        );
+    }
+
+    /// Same as [`KernelHandle::decrement_batch`].
+    pub(crate) fn remove_batch(
+        self,
+        kernel: KernelHandle,
+        mut counters: Counters<'_>,
+        hashes: &[u64],
+        removed: &mut [u64],
+    ) -> u64 {
+        by_layout!(
+            self,
+            |params| kernel.decrement_batch(params, &mut counters, hashes, removed),
+            counters.remove_batch(params, hashes, removed, |counters, hash| {
+                counters.remove(params, hash)
+            })
+        )
+    }
+
     /// Returns the smallest count among the counters of a hash.
     pub(crate) fn count(
         self,
@@ -277,11 +342,7 @@ impl CounterLayout {
     ) -> u64 {
         let mut min = u64::MAX;
         let visit = |position| min = min.min(count(bits, planes, depth, position));
-        match self {
-            Self::OneLine(params) => params.each(hash, visit),
-            Self::LinePair(params) => params.each(hash, visit),
-            Self::Classic(params) => params.each(hash, visit),
-        }
+        by_layout!(self, |params| params.each(hash, visit), params.each(hash, visit));
         min
     }
 }

@@ -51,9 +51,11 @@ impl Kernel {
                     || cfg!(all(target_arch = "wasm32", target_feature = "simd128"))
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => cpu_has!("avx2", "bmi2"),
+            Self::Avx2 => cpu_has!("avx2", "bmi1", "bmi2", "lzcnt", "popcnt"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => cpu_has!("avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "bmi2"),
+            Self::Avx512 => {
+                Self::Avx2.is_available() && cpu_has!("avx512f", "avx512bw", "avx512dq", "avx512vl")
+            }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
             #[cfg(target_arch = "aarch64")]
@@ -61,11 +63,6 @@ impl Kernel {
             #[cfg(not(target_arch = "aarch64"))]
             Self::Neon => false,
         }
-    }
-
-    /// Whether the kernel uses only instructions that the compiler may use anywhere.
-    pub(super) fn is_baseline(self) -> bool {
-        matches!(self, Self::Portable | Self::Simd128)
     }
 
     /// Returns the kernel of new filters in this process.
@@ -83,15 +80,11 @@ impl Kernel {
     /// Returns the kernel of new filters: the fastest available, unless another was forced.
     #[inline]
     pub(crate) fn selected() -> KernelHandle {
+        let number = usize::from(SELECTED.load(Ordering::Relaxed));
         // Only available kernels are stored.
-        match SELECTED.load(Ordering::Relaxed) {
-            AVX512 => KernelHandle(Self::Avx512),
-            AVX2 => KernelHandle(Self::Avx2),
-            NEON => KernelHandle(Self::Neon),
-            SIMD128 => KernelHandle(Self::Simd128),
-            PORTABLE => KernelHandle(Self::Portable),
-            _ => Self::select(),
-        }
+        Self::ALL
+            .get(number.wrapping_sub(1))
+            .map_or_else(Self::select, |&kernel| KernelHandle(kernel))
     }
 
     #[cold]
@@ -120,11 +113,15 @@ impl Kernel {
 
 /// The selected [`Kernel`] as a number; 0 before the first selection.
 static SELECTED: AtomicU8 = AtomicU8::new(0);
-const PORTABLE: u8 = Kernel::Portable as u8;
-const SIMD128: u8 = Kernel::Simd128 as u8;
-const AVX2: u8 = Kernel::Avx2 as u8;
-const AVX512: u8 = Kernel::Avx512 as u8;
-const NEON: u8 = Kernel::Neon as u8;
+
+// Kernels are numbered from 1, in the order of the list.
+const _: () = {
+    let mut at = 0;
+    while at < Kernel::ALL.len() {
+        assert!(Kernel::ALL[at] as usize == at + 1);
+        at += 1;
+    }
+};
 
 /// An available kernel: proof that its instructions may be used.
 #[derive(Clone, Copy, Debug)]

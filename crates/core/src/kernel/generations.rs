@@ -9,7 +9,7 @@
 
 use core::ops::{Deref, DerefMut};
 
-use super::batch::{GROUP, PreparedGroup};
+use super::batch::{GROUP, HashSource, PreparedGroup, batch, join, test_each};
 use super::blocked::BlockParams;
 use super::cpu::KernelHandle;
 use super::primitives::{prefetch, scale};
@@ -17,6 +17,7 @@ use crate::store::CacheLine;
 
 /// The cache lines of all generations.
 pub(crate) struct GenerationRing<const LANES: usize, L> {
+    pub(super) kernel: KernelHandle,
     /// The parameters of each generation.
     pub(super) params: BlockParams<LANES>,
     pub(super) generations: usize,
@@ -33,12 +34,13 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> GenerationRing<LANES, L
     /// # Panics
     /// If `lines` does not have their length, or `newest` is not less than `generations`.
     pub(crate) fn new(
+        kernel: KernelHandle,
         params: BlockParams<LANES>,
         generations: usize,
         newest: usize,
         lines: L,
     ) -> Self {
-        let ring = Self { params, generations, newest, lines, new_in_newest: 0 };
+        let ring = Self { kernel, params, generations, newest, lines, new_in_newest: 0 };
         let expected = params.blocks as usize * ring.stride();
         assert!(ring.lines.len() == expected && newest < generations, "expected {expected} lines");
         ring
@@ -79,7 +81,7 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> GenerationRing<LANES, L
     }
 
     #[inline(always)]
-    pub(super) fn prepare(&self, hashes: &[u64; GROUP], group: &mut PreparedGroup) {
+    fn prepare(&self, hashes: &[u64; GROUP], group: &mut PreparedGroup) {
         group.hashes = *hashes;
         group.first_lines = hashes.map(|hash| self.first_line(hash));
         group.first_lines.iter().for_each(|&at| self.prefetch(at));
@@ -91,26 +93,31 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> GenerationRing<LANES, L
         BlockParams { blocks: 1, probes: self.params.probes }
     }
 
+    /// Returns whether a block contains a hash.
     #[inline(always)]
-    pub(super) fn contains_at(&self, kernel: KernelHandle, at: usize, hash: u64) -> bool {
-        self.blocks(at).any(|block| kernel.contains(self.single_block(), block, hash))
+    fn block_contains(&self, block: &[CacheLine], hash: u64) -> bool {
+        self.kernel.contains(self.single_block(), block, hash)
     }
 
-    /// Sets the bits of a hash in the newest generation; with `IF_ABSENT` only if no generation
-    /// contains the hash. Returns whether no generation contained it.
     #[inline(always)]
-    pub(super) fn insert_at<const IF_ABSENT: bool>(
-        &mut self,
-        kernel: KernelHandle,
-        at: usize,
-        hash: u64,
-    ) -> bool
+    pub(super) fn contains_at(&self, at: usize, hash: u64) -> bool {
+        self.blocks(at).any(|block| self.block_contains(block, hash))
+    }
+
+    #[inline(always)]
+    fn live_contain_at(&self, live: u16, at: usize, hash: u64) -> bool {
+        let mut blocks = self.blocks(at).enumerate().filter(|(slot, _)| live >> slot & 1 == 1);
+        blocks.any(|(_, block)| self.block_contains(block, hash))
+    }
+
+    #[inline(always)]
+    pub(super) fn insert_at(&mut self, if_absent: bool, at: usize, hash: u64) -> bool
     where
         L: DerefMut,
     {
-        let new = !self.contains_at(kernel, at, hash);
-        if new || !IF_ABSENT {
-            let single = self.single_block();
+        let new = !self.contains_at(at, hash);
+        if new || !if_absent {
+            let (kernel, single) = (self.kernel, self.single_block());
             self.new_in_newest += u64::from(kernel.insert(single, self.newest_block(at), hash));
         }
         new
@@ -118,54 +125,52 @@ impl<const LANES: usize, L: Deref<Target = [CacheLine]>> GenerationRing<LANES, L
 
     /// Returns whether any generation contains the hash.
     #[inline]
-    pub(crate) fn contains(&self, kernel: KernelHandle, hash: u64) -> bool {
-        self.contains_at(kernel, self.first_line(hash), hash)
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        self.contains_at(self.first_line(hash), hash)
     }
 
     /// Returns whether any generation whose bit is set in `live` contains the hash.
     #[inline]
-    pub(crate) fn live_contain(&self, kernel: KernelHandle, live: u16, hash: u64) -> bool {
-        self.live_contain_at(kernel, live, self.first_line(hash), hash)
-    }
-
-    #[inline(always)]
-    pub(super) fn live_contain_at(
-        &self,
-        kernel: KernelHandle,
-        live: u16,
-        at: usize,
-        hash: u64,
-    ) -> bool {
-        let mut blocks = self.blocks(at).enumerate().filter(|(slot, _)| live >> slot & 1 == 1);
-        blocks.any(|(_, block)| kernel.contains(self.single_block(), block, hash))
+    pub(crate) fn live_contain(&self, live: u16, hash: u64) -> bool {
+        self.live_contain_at(live, self.first_line(hash), hash)
     }
 
     /// Returns whether the newest generation contains the hash.
-    pub(crate) fn newest_contains(&self, kernel: KernelHandle, hash: u64) -> bool {
+    pub(crate) fn newest_contains(&self, hash: u64) -> bool {
         let block = self.blocks(self.first_line(hash)).nth(self.newest);
-        block.is_some_and(|block| kernel.contains(self.single_block(), block, hash))
+        block.is_some_and(|block| self.block_contains(block, hash))
     }
 
-    /// Sets the bits of a hash in the newest generation. Returns whether no generation contained
-    /// it, and 1 if the newest did not contain it.
+    /// Sets the bits of a hash in the newest generation; with `if_absent` only if no generation contains the
+    /// hash. Returns whether no generation contained it, and 1 if it was new to the newest.
     #[inline]
-    pub(crate) fn insert(mut self, kernel: KernelHandle, hash: u64) -> (bool, u64)
+    pub(crate) fn insert(mut self, if_absent: bool, hash: u64) -> (bool, u64)
     where
         L: DerefMut,
     {
-        let new = self.insert_at::<false>(kernel, self.first_line(hash), hash);
+        let new = self.insert_at(if_absent, self.first_line(hash), hash);
         (new, self.new_in_newest)
     }
 
-    /// Sets the bits of a hash in the newest generation if no generation contains it. Returns
-    /// whether no generation contained it, and 1 if the newest did not contain it.
-    #[inline]
-    pub(crate) fn insert_if_absent(mut self, kernel: KernelHandle, hash: u64) -> (bool, u64)
-    where
-        L: DerefMut,
-    {
-        let new = self.insert_at::<true>(kernel, self.first_line(hash), hash);
-        (new, self.new_in_newest)
+    /// Calls `one` for many hashes in turn, each with the first cache line of its blocks.
+    #[inline(always)]
+    pub(super) fn batch(
+        &mut self,
+        hashes: impl HashSource,
+        results: &mut [u64],
+        one: impl Fn(&mut Self, usize, u64) -> bool,
+    ) {
+        let process = |ring: &mut &mut Self, group: &PreparedGroup, results: &mut u8| {
+            let keys = group.first_lines.into_iter().zip(group.hashes);
+            *results = test_each(keys, |(at, hash)| one(ring, at, hash));
+        };
+        let prepare = |ring: &&mut Self, hashes: &_, group: &mut _| ring.prepare(hashes, group);
+        batch(self, hashes, results, prepare, process, join);
+    }
+
+    /// Looks up many hashes in the generations whose bits are set in `live`.
+    pub(crate) fn live_contain_batch(mut self, live: u16, hashes: &[u64], found: &mut [u64]) {
+        self.batch(hashes, found, |ring, at, hash| ring.live_contain_at(live, at, hash));
     }
 
     /// Returns the false-positive rate for the current bits: the mean over all blocks and starts of

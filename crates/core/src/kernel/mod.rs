@@ -1,10 +1,9 @@
 //! Kernels: the inner loops that set and test the bits of keys.
 //!
-//! The portable code is the reference: it *defines* which bits a hash sets. The vector kernels of
-//! the blocked layout set the same bits and return the same results. [`Kernel::selected`] is the
-//! only place that selects a kernel, and `dispatch` the only one that calls it.
+//! The portable code is the reference: it *defines* which bits a hash sets. The code for instruction
+//! sets sets the same bits and returns the same results. [`Kernel::selected`] is the only place that
+//! selects a kernel, and [`dispatch`] has the table of the code that a kernel runs.
 //!
-//! With AVX-512, single keys in blocks of one cache line are inlined; everything else is a call.
 //! Batches go through `batch`, in which cache misses overlap.
 //!
 //! `unsafe` code in this module prefetches, uses vector instructions and converts the cache lines
@@ -58,6 +57,12 @@ mod simd128;
 #[cfg(test)]
 mod tests;
 pub(crate) mod vector_quotient;
+#[cfg(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+))]
+mod vectors;
 
 pub(crate) use batch::{HashSource, UnhashedKeys};
 pub use cpu::Kernel;

@@ -1,5 +1,8 @@
 //! Selection: the position of the nth set bit of a word.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx2::Avx2;
+
 /// An implementation of selection.
 pub(crate) trait Select: Copy {
     /// Returns the position of set bit number `n`, counted from 0; any number up to 64 if the word
@@ -66,31 +69,9 @@ impl Select for Portable {
     }
 }
 
-/// Uses `pdep`, which moves a single bit to the position of the nth set bit, and `pext`. A value of this type is
-/// proof that the machine has AVX2, BMI1, BMI2, LZCNT and POPCNT.
+/// Uses `pdep`, which moves a single bit to the position of the nth set bit, and `pext`.
 #[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Avx2Bmi2(());
-
-#[cfg(target_arch = "x86_64")]
-impl Avx2Bmi2 {
-    /// Returns `None` if the machine does not have the instructions.
-    pub(super) fn new() -> Option<Self> {
-        cpu_has!("avx2", "bmi1", "bmi2", "lzcnt", "popcnt").then_some(Self(()))
-    }
-
-    /// Returns a value without a check.
-    ///
-    /// # Safety
-    /// The machine must have the instructions.
-    #[inline(always)]
-    pub(super) unsafe fn new_unchecked() -> Self {
-        Self(())
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Select for Avx2Bmi2 {
+impl Select for Avx2 {
     #[inline(always)]
     fn nth_one(self, word: u64, n: u32) -> u32 {
         self.isolate_nth_one(word, n).trailing_zeros()
@@ -98,7 +79,7 @@ impl Select for Avx2Bmi2 {
 
     #[inline(always)]
     fn isolate_nth_one(self, word: u64, n: u32) -> u64 {
-        // SAFETY: a `Avx2Bmi2` is proof that the machine has the instruction.
+        // SAFETY: an `Avx2` is proof that the machine has the instruction.
         unsafe { core::arch::x86_64::_pdep_u64(1 << (n & 63), word) }
     }
 

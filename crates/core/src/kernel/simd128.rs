@@ -13,7 +13,9 @@ use core::arch::wasm32::*;
 use core::arch::x86_64::*;
 
 use super::batch::HashSource;
-use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW, by_lanes};
+use super::dispatch::Blocked;
+use super::vectors::{Vectors, vector_batches};
 use crate::store::CacheLine;
 
 #[cfg(target_arch = "x86_64")]
@@ -32,242 +34,136 @@ static BITS: [u64; 64] = {
     bits
 };
 
-/// Same as [`BlockParams::insert`].
+/// SSE2, or the SIMD of WebAssembly, which the compiler may use anywhere.
+#[derive(Clone, Copy)]
+pub(super) struct Simd128;
+
+impl Blocked for Simd128 {
+    const INLINE: bool = true;
+
+    #[inline(always)]
+    unsafe fn insert<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) -> bool {
+        insert(params, &mut lines[params.line_range(hash)], hash)
+    }
+
+    #[inline(always)]
+    unsafe fn set<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &mut [CacheLine],
+        hash: u64,
+    ) {
+        set(params, &mut lines[params.line_range(hash)], hash);
+    }
+
+    #[inline(always)]
+    unsafe fn contains<const LANES: usize>(
+        params: BlockParams<LANES>,
+        lines: &[CacheLine],
+        hash: u64,
+    ) -> bool {
+        contains(params, &lines[params.line_range(hash)], hash)
+    }
+
+    vector_batches!(Simd128, inline);
+}
+
 #[inline(never)]
-pub(super) fn insert<const LANES: usize>(
+fn insert<const LANES: usize>(
     params: BlockParams<LANES>,
     block: &mut [CacheLine],
     hash: u64,
 ) -> bool {
-    if params.has_all_lanes() {
-        insert_lanes::<LANES, true>(params.probes, block, hash)
-    } else {
-        insert_lanes::<LANES, false>(params.probes, block, hash)
-    }
+    by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Simd128, params.probes, block, hash))
 }
 
-/// Same as [`BlockParams::insert`] without a result.
 #[inline(never)]
-pub(super) fn set<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &mut [CacheLine],
-    hash: u64,
-) {
-    if params.has_all_lanes() {
-        set_lanes::<LANES, true>(params.probes, block, hash);
-    } else {
-        set_lanes::<LANES, false>(params.probes, block, hash);
-    }
+fn set<const LANES: usize>(params: BlockParams<LANES>, block: &mut [CacheLine], hash: u64) {
+    by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Simd128, params.probes, block, hash));
 }
 
-/// Same as [`BlockParams::contains`].
 #[inline(never)]
-pub(super) fn contains<const LANES: usize>(
+fn contains<const LANES: usize>(
     params: BlockParams<LANES>,
     block: &[CacheLine],
     hash: u64,
 ) -> bool {
-    if params.has_all_lanes() {
-        contains_lanes::<LANES, true>(params.probes, block, hash)
-    } else {
-        contains_lanes::<LANES, false>(params.probes, block, hash)
-    }
+    by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Simd128, params.probes, block, hash))
 }
 
-/// Same as [`BlockRange::insert_batch`].
-pub(super) fn insert_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-    new: &mut [u64],
-) {
-    let params = blocks.params;
-    if params.has_all_lanes() {
-        blocks.insert_batch(hashes, new, |block, hash| {
-            insert_lanes::<LANES, true>(params.probes, block, hash)
-        });
-    } else {
-        blocks.insert_batch(hashes, new, |block, hash| {
-            insert_lanes::<LANES, false>(params.probes, block, hash)
-        });
-    }
-}
-
-/// Same as [`BlockRange::set_small`].
-pub(super) fn set_small<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-) {
-    let params = blocks.params;
-    if params.has_all_lanes() {
-        blocks.set_small(hashes, |block, hash| {
-            set_lanes::<LANES, true>(params.probes, block, hash);
-        });
-    } else {
-        blocks.set_small(hashes, |block, hash| {
-            set_lanes::<LANES, false>(params.probes, block, hash);
-        });
-    }
-}
-
-/// Same as [`BlockRange::contains_batch`].
-pub(super) fn contains_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &[CacheLine]>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let params = blocks.params;
-    if params.has_all_lanes() {
-        blocks.contains_batch(hashes, found, |block, hash| {
-            contains_lanes::<LANES, true>(params.probes, block, hash)
-        });
-    } else {
-        blocks.contains_batch(hashes, found, |block, hash| {
-            contains_lanes::<LANES, false>(params.probes, block, hash)
-        });
-    }
-}
-
+/// Returns a vector of two lanes.
 #[inline(always)]
-fn insert_lanes<const LANES: usize, const ALL: bool>(
-    probes: u32,
-    block: &mut [CacheLine],
-    hash: u64,
-) -> bool {
-    let mut clear = splat(0);
-    for (at, line) in block.iter_mut().enumerate().take(BlockParams::<LANES>::LINES) {
-        for (quarter, words_at) in quarters_mut(line).iter_mut().enumerate() {
-            let (bits, words) = (bits::<LANES, ALL>(probes, 4 * at + quarter, hash), *words_at);
-            clear = or(clear, and_not(bits, words));
-            *words_at = or(words, bits);
+fn pair(first: u64, second: u64) -> Vector {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has SSE2.
+    unsafe {
+        _mm_set_epi64x(second as i64, first as i64)
+    }
+    #[cfg(target_arch = "wasm32")]
+    u64x2(first, second)
+}
+
+impl Vectors for Simd128 {
+    type Vector = Vector;
+
+    #[inline(always)]
+    fn bits<const LANES: usize, const ALL: bool>(
+        self,
+        probes: u32,
+        quarter: usize,
+        hash: u64,
+    ) -> Vector {
+        let low = hash.wrapping_mul(MIX_LOW);
+        let fields = if quarter < 4 { low } else { hash.wrapping_mul(MIX_HIGH) };
+        let shift = 16 + 12 * (quarter % 4);
+        let bit = |shift| BITS[(fields >> shift & 63) as usize];
+        let bits = pair(bit(shift), bit(shift + 6));
+        if ALL {
+            return bits;
         }
-    }
-    any(clear)
-}
-
-#[inline(always)]
-fn set_lanes<const LANES: usize, const ALL: bool>(probes: u32, block: &mut [CacheLine], hash: u64) {
-    for (at, line) in block.iter_mut().enumerate().take(BlockParams::<LANES>::LINES) {
-        for (quarter, words) in quarters_mut(line).iter_mut().enumerate() {
-            *words = or(*words, bits::<LANES, ALL>(probes, 4 * at + quarter, hash));
-        }
-    }
-}
-
-#[inline(always)]
-fn contains_lanes<const LANES: usize, const ALL: bool>(
-    probes: u32,
-    block: &[CacheLine],
-    hash: u64,
-) -> bool {
-    let mut clear = splat(0);
-    for (at, line) in block.iter().enumerate().take(BlockParams::<LANES>::LINES) {
-        for (quarter, &words) in quarters(line).iter().enumerate() {
-            clear = or(clear, and_not(bits::<LANES, ALL>(probes, 4 * at + quarter, hash), words));
-        }
-    }
-    !any(clear)
-}
-
-/// Returns the bits of a hash in a quarter line of its block.
-#[inline(always)]
-fn bits<const LANES: usize, const ALL: bool>(probes: u32, quarter: usize, hash: u64) -> Vector {
-    let low = hash.wrapping_mul(MIX_LOW);
-    let fields = if quarter < 4 { low } else { hash.wrapping_mul(MIX_HIGH) };
-    let shift = 16 + 12 * (quarter % 4);
-    let bit = |shift| BITS[(fields >> shift & 63) as usize];
-    let bits = pair(bit(shift), bit(shift + 6));
-    if ALL {
-        bits
-    } else {
         let ones = BlockParams::<LANES>::LANE_MASKS.get(probes, low >> 12);
-        and_not(
-            bits,
-            pair(ones[2 * quarter].wrapping_sub(1), ones[2 * quarter + 1].wrapping_sub(1)),
-        )
+        let [first, second] = [ones[2 * quarter], ones[2 * quarter + 1]];
+        self.and_not(bits, pair(first.wrapping_sub(1), second.wrapping_sub(1)))
     }
-}
 
-#[cfg(target_arch = "x86_64")]
-mod vector {
-    use super::*;
-
-    /// Returns a vector of two lanes.
     #[inline(always)]
-    pub(super) fn pair(first: u64, second: u64) -> Vector {
+    fn zero(self) -> Vector {
+        pair(0, 0)
+    }
+
+    #[inline(always)]
+    fn or(self, a: Vector, b: Vector) -> Vector {
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: every x86-64 has SSE2.
-        unsafe { _mm_set_epi64x(second as i64, first as i64) }
-    }
-
-    #[inline(always)]
-    pub(super) fn splat(word: u64) -> Vector {
-        // SAFETY: every x86-64 has SSE2.
-        unsafe { _mm_set1_epi64x(word as i64) }
-    }
-
-    #[inline(always)]
-    pub(super) fn or(a: Vector, b: Vector) -> Vector {
-        // SAFETY: every x86-64 has SSE2.
-        unsafe { _mm_or_si128(a, b) }
-    }
-
-    /// Returns the bits of `a` that are clear in `b`.
-    #[inline(always)]
-    pub(super) fn and_not(a: Vector, b: Vector) -> Vector {
-        // SAFETY: every x86-64 has SSE2.
-        unsafe { _mm_andnot_si128(b, a) }
-    }
-
-    /// Whether any bit is set.
-    #[inline(always)]
-    pub(super) fn any(bits: Vector) -> bool {
-        // SAFETY: every x86-64 has SSE2.
-        unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(bits, _mm_setzero_si128())) != 0xffff }
-    }
-}
-
-#[cfg(target_arch = "wasm32")]
-mod vector {
-    use super::*;
-
-    /// Returns a vector of two lanes.
-    #[inline(always)]
-    pub(super) fn pair(first: u64, second: u64) -> Vector {
-        u64x2(first, second)
-    }
-
-    #[inline(always)]
-    pub(super) fn splat(word: u64) -> Vector {
-        u64x2_splat(word)
-    }
-
-    #[inline(always)]
-    pub(super) fn or(a: Vector, b: Vector) -> Vector {
+        unsafe {
+            _mm_or_si128(a, b)
+        }
+        #[cfg(target_arch = "wasm32")]
         v128_or(a, b)
     }
 
-    /// Returns the bits of `a` that are clear in `b`.
     #[inline(always)]
-    pub(super) fn and_not(a: Vector, b: Vector) -> Vector {
+    fn and_not(self, a: Vector, b: Vector) -> Vector {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every x86-64 has SSE2.
+        unsafe {
+            _mm_andnot_si128(b, a)
+        }
+        #[cfg(target_arch = "wasm32")]
         v128_andnot(a, b)
     }
 
-    /// Whether any bit is set.
     #[inline(always)]
-    pub(super) fn any(bits: Vector) -> bool {
+    fn any(self, bits: Vector) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every x86-64 has SSE2.
+        unsafe {
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bits, _mm_setzero_si128())) != 0xffff
+        }
+        #[cfg(target_arch = "wasm32")]
         v128_any_true(bits)
     }
-}
-
-use vector::{and_not, any, or, pair, splat};
-
-#[inline(always)]
-fn quarters(line: &CacheLine) -> &[Vector; 4] {
-    // SAFETY: a line is four vectors of 16 bytes, aligned to 64; any bits are a vector.
-    unsafe { &*core::ptr::from_ref(line).cast() }
-}
-
-#[inline(always)]
-fn quarters_mut(line: &mut CacheLine) -> &mut [Vector; 4] {
-    // SAFETY: as in `quarters`; any bits are a line.
-    unsafe { &mut *core::ptr::from_mut(line).cast() }
 }

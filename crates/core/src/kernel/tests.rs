@@ -136,20 +136,25 @@ fn run_shared<const LANES: usize>(
     let (stripes, mut results) = (Stripes::new(params.blocks), vec![]);
     for batch in batches(seed) {
         let shared = Shared::from(memory);
-        let blocks = SharedBlocks { params, lines: shared.lines(), stripes: &stripes, kernel };
+        let blocks = SharedBlocks { params, lines: shared.lines(), stripes: &stripes };
         let mut results_of_batch = vec![!0; batch.len().div_ceil(64)];
         if batched {
-            blocks.contains_batch(&batch[..], &mut results_of_batch);
+            kernel.shared_contains_batch(blocks, &batch[..], &mut results_of_batch);
             results.extend_from_slice(&results_of_batch);
-            blocks.insert_batch(&batch[..], &mut results_of_batch);
+            kernel.shared_insert_batch(blocks, &batch[..], &mut results_of_batch);
             results.extend_from_slice(&results_of_batch);
         } else {
-            let contained: Vec<bool> = batch.iter().map(|&hash| blocks.contains(hash)).collect();
-            let new: Vec<bool> = batch.iter().map(|&hash| blocks.insert(hash)).collect();
+            let contained: Vec<bool> =
+                batch.iter().map(|&hash| kernel.shared_contains(blocks, hash)).collect();
+            let new: Vec<bool> =
+                batch.iter().map(|&hash| kernel.shared_insert(blocks, hash)).collect();
             results.extend(words(&contained));
             results.extend(words(&new));
         }
-        assert!(batch.iter().all(|&hash| blocks.contains(hash)), "{kernel:?}, seed {seed}");
+        assert!(
+            batch.iter().all(|&hash| kernel.shared_contains(blocks, hash)),
+            "{kernel:?}, seed {seed}"
+        );
         memory = shared.into();
     }
     let new = count_new(seed, &results);

@@ -63,17 +63,16 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         if self.room() == 0 {
             return !self.contains_mixed_hash(hash) && self.insert_in_next(hash);
         }
-        let (kernel, newest) = (self.params.kernel, self.newest());
-        let inserted =
-            ring!(self, self.store.lines_mut(), |ring| ring.insert_if_absent(kernel, hash));
+        let newest = self.newest();
+        let inserted = ring!(self, self.store.lines_mut(), |ring| ring.insert(true, hash));
         self.counts.add(newest, inserted.1);
         inserted.0
     }
 
     #[inline]
     fn insert_in_newest(&mut self, hash: u64) -> bool {
-        let (kernel, newest) = (self.params.kernel, self.newest());
-        let (new, fresh) = ring!(self, self.store.lines_mut(), |ring| ring.insert(kernel, hash));
+        let newest = self.newest();
+        let (new, fresh) = ring!(self, self.store.lines_mut(), |ring| ring.insert(false, hash));
         self.counts.add(newest, fresh);
         new
     }
@@ -82,7 +81,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     /// key.
     fn insert_in_next(&mut self, hash: u64) -> bool {
         let lines = self.store.lines();
-        if ring!(self, lines, |ring| ring.newest_contains(self.params.kernel, hash)) {
+        if ring!(self, lines, |ring| ring.newest_contains(hash)) {
             return false;
         }
         // A key that only the expiring generation contains is not new.
@@ -153,7 +152,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         }
         let (kernel, newest) = (self.params.kernel, self.newest());
         let fresh = ring!(self, self.store.lines_mut(), |ring| {
-            kernel.insert_batch_in_ring::<_, IF_ABSENT>(ring, hashes, new)
+            kernel.insert_batch_in_ring(ring, IF_ABSENT, hashes, new)
         });
         self.counts.add(newest, fresh);
         true

@@ -87,26 +87,17 @@ pub struct WindowedBloomFilter<S = Owned> {
 /// [`GenerationRing`](crate::kernel::generations::GenerationRing).
 macro_rules! ring {
     ($filter:expr, $lines:expr, |$ring:ident| $call:expr) => {{
+        use crate::kernel::{blocked::BlockParams, generations::GenerationRing};
         let (layout, newest) = ($filter.params.layout(), $filter.newest());
-        let generations = $filter.generations() as usize;
+        let (kernel, generations) = ($filter.params.kernel, $filter.generations() as usize);
         let (blocks, probes) = (layout.blocks(), layout.probes());
         if layout.lanes() == 8 {
-            let params = crate::kernel::blocked::BlockParams::<8> { blocks, probes };
-            let $ring = crate::kernel::generations::GenerationRing::new(
-                params,
-                generations,
-                newest,
-                $lines,
-            );
+            let params = BlockParams::<8> { blocks, probes };
+            let $ring = GenerationRing::new(kernel, params, generations, newest, $lines);
             $call
         } else {
-            let params = crate::kernel::blocked::BlockParams::<16> { blocks, probes };
-            let $ring = crate::kernel::generations::GenerationRing::new(
-                params,
-                generations,
-                newest,
-                $lines,
-            );
+            let params = BlockParams::<16> { blocks, probes };
+            let $ring = GenerationRing::new(kernel, params, generations, newest, $lines);
             $call
         }
     }};
@@ -187,7 +178,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
-        ring!(self, self.store.lines(), |ring| ring.contains(self.params.kernel, hash))
+        ring!(self, self.store.lines(), |ring| ring.contains(hash))
     }
 
     /// [`contains`](Self::contains) for many keys; `found` has one result for each.
@@ -219,8 +210,8 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// [`contains_at`](Self::contains_at) for a hash.
     #[must_use]
     pub fn contains_mixed_hash_at(&self, now: u64, hash: u64) -> bool {
-        let (live, kernel) = (self.live_slots(now), self.params.kernel);
-        ring!(self, self.store.lines(), |ring| ring.live_contain(kernel, live, hash))
+        let live = self.live_slots(now);
+        ring!(self, self.store.lines(), |ring| ring.live_contain(live, hash))
     }
 
     /// [`contains_at`](Self::contains_at) for many hashes.
@@ -233,8 +224,7 @@ impl<S: Store> WindowedBloomFilter<S> {
             return self.contains_mixed_hashes(hashes, found);
         }
         let (lines, found) = (self.store.lines(), found.reset(hashes.len()));
-        let kernel = self.params.kernel;
-        ring!(self, lines, |ring| kernel.live_contain_batch(ring, live, hashes, found));
+        ring!(self, lines, |ring| ring.live_contain_batch(live, hashes, found));
     }
 
     /// Explains the answer of [`contains_mixed_hash_at`](Self::contains_mixed_hash_at). The parts are

@@ -6,8 +6,10 @@
 
 use core::arch::x86_64::*;
 
-use super::super::batch::{GROUP, HashSource, in_groups};
-use super::super::fuse::Fuse;
+use super::Avx2;
+use crate::kernel::batch::{GROUP, HashSource, in_groups};
+use crate::kernel::dispatch::BinaryFuse;
+use crate::kernel::fuse::Fuse;
 
 /// The dimensions of a filter in each lane of 32 bits, computed once for a batch.
 struct LaneParams {
@@ -48,14 +50,15 @@ impl LaneParams {
     }
 }
 
-/// Same as [`Fuse::batch`].
-#[target_feature(enable = "avx2,bmi2")]
-pub(in super::super) fn contains_batch(fuse: Fuse<'_>, hashes: impl HashSource, found: &mut [u64]) {
-    if !fuse.pays_for_vectors() {
-        return fuse.batch(hashes, found);
+impl BinaryFuse for Avx2 {
+    #[target_feature(enable = "avx2,bmi2")]
+    unsafe fn fuse_batch(fuse: Fuse<'_>, hashes: impl HashSource, found: &mut [u64]) {
+        if !fuse.pays_for_vectors() {
+            return fuse.batch(hashes, found);
+        }
+        let params = LaneParams::new(fuse);
+        in_groups(hashes, found, |group| contains_eight(fuse, &params, group));
     }
-    let params = LaneParams::new(fuse);
-    in_groups(hashes, found, |group| contains_eight(fuse, &params, group));
 }
 
 /// Returns the halves of 32 bits of eight lanes of 64 bits, the low ones first. `first` has the

@@ -14,7 +14,7 @@
 use core::arch::asm;
 use core::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::{BlockParams, BlockProber, CacheLine, MIX_HIGH, MIX_LOW};
+use super::{Avx2, BlockParams, CacheLine, MIX_HIGH, MIX_LOW, Vectors, by_lanes};
 
 /// Whether callers are compiled for AVX2.
 const STATIC: bool = cfg!(target_feature = "avx2");
@@ -201,22 +201,18 @@ macro_rules! test_line {
 /// The machine must have AVX2. The block whose first line is `at` must exist, and nothing else may
 /// access it meanwhile.
 #[inline(always)]
-pub(in super::super) unsafe fn insert<const LANES: usize>(
+pub(super) unsafe fn insert<const LANES: usize>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    let prober = BlockProber::<LANES>::new(probes);
+    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            if prober.all_lanes() {
-                prober.insert::<true>(block, hash)
-            } else {
-                prober.insert::<false>(block, hash)
-            }
+            by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash))
         };
     }
     let mut clear = false;
@@ -224,7 +220,7 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
         // SAFETY: reads constants and the mask of a line; reads and writes a line of the block. The
         // caller guarantees the block and the instructions.
         clear |= unsafe {
-            if prober.all_lanes() {
+            if params.has_all_lanes() {
                 insert_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
@@ -240,28 +236,24 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
 /// # Safety
 /// As [`insert`].
 #[inline(always)]
-pub(in super::super) unsafe fn set<const LANES: usize>(
+pub(super) unsafe fn set<const LANES: usize>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
     hash: u64,
 ) {
-    let prober = BlockProber::<LANES>::new(probes);
+    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            if prober.all_lanes() {
-                prober.set::<true>(block, hash);
-            } else {
-                prober.set::<false>(block, hash);
-            }
+            by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash));
         };
     }
     for line in 0..BlockParams::<LANES>::LINES {
         // SAFETY: as in `insert`.
         unsafe {
-            if prober.all_lanes() {
+            if params.has_all_lanes() {
                 set_line!(loaded; fields(line, hash), lines, (at + line));
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
@@ -276,29 +268,25 @@ pub(in super::super) unsafe fn set<const LANES: usize>(
 /// # Safety
 /// The machine must have AVX2. The block whose first line is `at` must exist.
 #[inline(always)]
-pub(in super::super) unsafe fn contains<const LANES: usize>(
+pub(super) unsafe fn contains<const LANES: usize>(
     probes: u32,
     lines: *const CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    let prober = BlockProber::<LANES>::new(probes);
+    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts(lines.add(at), BlockParams::<LANES>::LINES);
-            if prober.all_lanes() {
-                prober.contains::<true>(block, hash)
-            } else {
-                prober.contains::<false>(block, hash)
-            }
+            by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash))
         };
     }
     let mut clear = false;
     for line in 0..BlockParams::<LANES>::LINES {
         // SAFETY: as in `insert`, without writes.
         clear |= unsafe {
-            if prober.all_lanes() {
+            if params.has_all_lanes() {
                 test_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);

@@ -6,6 +6,8 @@
 
 use core::arch::x86_64::*;
 
+use super::Avx2;
+use crate::kernel::dispatch::Ribbons;
 use crate::kernel::ribbon::{KeyBits, Ribbon};
 
 /// Columns of a vector.
@@ -13,16 +15,16 @@ const LANES: usize = 8;
 /// Bit 31 - i is the parity of i.
 const PARITY: u32 = 0x6996 << 16;
 
-/// Same as [`Ribbon::contains`].
-#[target_feature(enable = "avx2,bmi2")]
-pub(in super::super) fn contains(ribbon: Ribbon<'_>, hash: u64) -> bool {
-    ribbon.contains(hash, |rows, key_bits| matches(rows, key_bits))
-}
+impl Ribbons for Avx2 {
+    #[target_feature(enable = "avx2,bmi2")]
+    unsafe fn ribbon_contains(ribbon: Ribbon<'_>, hash: u64) -> bool {
+        ribbon.contains(hash, |rows, key_bits| matches(rows, key_bits))
+    }
 
-/// Same as [`Ribbon::batch`].
-#[target_feature(enable = "avx2,bmi2")]
-pub(in super::super) fn batch(ribbon: Ribbon<'_>, hashes: &[u64], found: &mut [u64]) {
-    ribbon.batch(hashes, found, |rows, key_bits| matches(rows, key_bits));
+    #[target_feature(enable = "avx2,bmi2")]
+    unsafe fn ribbon_batch(ribbon: Ribbon<'_>, hashes: &[u64], found: &mut [u64]) {
+        ribbon.batch(hashes, found, |rows, key_bits| matches(rows, key_bits));
+    }
 }
 
 /// Returns whether the bits of a key have the expected values, without an unpredictable branch.

@@ -7,9 +7,10 @@
 
 use core::arch::x86_64::*;
 
-use super::{load_words, scale_short, splat};
+use super::{Avx512, load_words, scale_short, splat};
 use crate::kernel::batch::{HashSource, in_groups, test_each};
 use crate::kernel::classic::{ClassicParams, FIRST_TESTS, LARGE_FILTER, POWERS};
+use crate::kernel::dispatch::Classic;
 use crate::store::{CacheLine, lines_as_words};
 
 /// Positions of a vector.
@@ -60,42 +61,45 @@ unsafe fn contains_in<const LARGE: bool>(words: &[u64], params: ClassicParams, h
     true
 }
 
-/// Same as [`ClassicParams::contains`].
-///
-/// # Safety
-/// The machine must have the instructions of this kernel, and the filter fewer than 2^32 bits.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) unsafe fn contains(
-    params: ClassicParams,
-    lines: &[CacheLine],
-    hash: u64,
-) -> bool {
-    params.check(lines);
-    // SAFETY: the lines have all bits.
-    unsafe {
-        if lines.len() < LARGE_FILTER {
-            contains_in::<false>(lines_as_words(lines), params, hash)
-        } else {
-            contains_in::<true>(lines_as_words(lines), params, hash)
-        }
-    }
+/// A call, because otherwise all queries would save the registers for this code.
+#[cold]
+#[inline(never)]
+fn contains_in_huge(params: ClassicParams, lines: &[CacheLine], hash: u64) -> bool {
+    params.contains(lines, hash)
 }
 
-/// Same as [`ClassicParams::contains_batch`] for filters that fit a cache.
-///
-/// # Safety
-/// As for [`contains`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) unsafe fn contains_small(
-    params: ClassicParams,
-    lines: &[CacheLine],
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    params.check(lines);
-    let words = lines_as_words(lines);
-    in_groups(hashes, found, |group| {
-        // SAFETY: the lines have all bits.
-        test_each(*group, |hash| unsafe { contains_in::<false>(words, params, hash) })
-    });
+impl Classic for Avx512 {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn classic_contains(params: ClassicParams, lines: &[CacheLine], hash: u64) -> bool {
+        params.check(lines);
+        let words = lines_as_words(lines);
+        // SAFETY: the lines have all bits, fewer than 2^32.
+        unsafe {
+            if lines.len() < LARGE_FILTER {
+                contains_in::<false>(words, params, hash)
+            } else if params.bits <= u32::MAX.into() {
+                contains_in::<true>(words, params, hash)
+            } else {
+                contains_in_huge(params, lines, hash)
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn classic_contains_batch(
+        params: ClassicParams,
+        lines: &[CacheLine],
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        if lines.len() >= LARGE_FILTER {
+            return params.contains_large(lines, hashes, found);
+        }
+        params.check(lines);
+        let words = lines_as_words(lines);
+        in_groups(hashes, found, |group| {
+            // SAFETY: the lines have all bits, fewer than 2^32.
+            test_each(*group, |hash| unsafe { contains_in::<false>(words, params, hash) })
+        });
+    }
 }

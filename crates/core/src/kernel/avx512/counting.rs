@@ -3,15 +3,16 @@
 
 use core::arch::x86_64::*;
 
-use super::{VectorProbes, load_words, repeated_mask, words};
+use super::{Avx512, VectorProbes, load_words, repeated_mask, words};
 use crate::kernel::blocked::{BlockParams, MIX_HIGH, MIX_LOW};
 use crate::kernel::counting::{Counters, RemoveOutcome};
+use crate::kernel::dispatch::Counting;
 use crate::store::CacheLine;
 
 /// Same as `Counters::insert`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn insert<const LANES: usize>(
+fn insert<const LANES: usize>(
     params: BlockParams<LANES>,
     counters: &mut Counters<'_>,
     hash: u64,
@@ -28,7 +29,7 @@ pub(in super::super) fn insert<const LANES: usize>(
 /// Same as `Counters::remove`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn remove<const LANES: usize>(
+fn remove<const LANES: usize>(
     params: BlockParams<LANES>,
     counters: &mut Counters<'_>,
     hash: u64,
@@ -50,32 +51,45 @@ pub(in super::super) fn remove<const LANES: usize>(
     if cleared != 0 { RemoveOutcome::Removed } else { RemoveOutcome::StillPresent }
 }
 
-/// Same as `Counters::insert_batch`.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn insert_batch<const LANES: usize>(
-    params: BlockParams<LANES>,
-    counters: &mut Counters<'_>,
-    hashes: &[u64],
-    new: &mut [u64],
-) {
-    counters.batch(params, hashes, new, |counters, hash| insert(params, counters, hash));
-}
+impl Counting for Avx512 {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn increment<const LANES: usize>(
+        params: BlockParams<LANES>,
+        counters: &mut Counters<'_>,
+        hash: u64,
+    ) -> bool {
+        insert(params, counters, hash)
+    }
 
-/// Same as `Counters::remove_batch`.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn remove_batch<const LANES: usize>(
-    params: BlockParams<LANES>,
-    counters: &mut Counters<'_>,
-    hashes: &[u64],
-    removed: &mut [u64],
-) -> u64 {
-    let mut count = 0;
-    counters.batch(params, hashes, removed, |counters, hash| {
-        let outcome = remove(params, counters, hash);
-        count += u64::from(outcome == RemoveOutcome::Removed);
-        outcome != RemoveOutcome::Absent
-    });
-    count
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn decrement<const LANES: usize>(
+        params: BlockParams<LANES>,
+        counters: &mut Counters<'_>,
+        hash: u64,
+    ) -> RemoveOutcome {
+        remove(params, counters, hash)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn increment_batch<const LANES: usize>(
+        params: BlockParams<LANES>,
+        counters: &mut Counters<'_>,
+        hashes: &[u64],
+        new: &mut [u64],
+    ) {
+        counters.batch(params, hashes, new, |counters, hash| insert(params, counters, hash));
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn decrement_batch<const LANES: usize>(
+        params: BlockParams<LANES>,
+        counters: &mut Counters<'_>,
+        hashes: &[u64],
+        removed: &mut [u64],
+    ) -> u64 {
+        counters
+            .remove_batch(params, hashes, removed, |counters, hash| remove(params, counters, hash))
+    }
 }
 
 /// Returns the probes of a hash.

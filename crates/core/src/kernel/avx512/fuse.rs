@@ -8,10 +8,11 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use super::super::batch::{GROUP, HashSource, batch, join};
-use super::super::fuse::{Fuse, WAYS, fuse_hash};
-use super::super::primitives::prefetch;
-use super::{load_words, splat, words};
+use super::{Avx512, load_words, splat, words};
+use crate::kernel::batch::{GROUP, HashSource, batch, join};
+use crate::kernel::dispatch::BinaryFuse;
+use crate::kernel::fuse::{Fuse, WAYS, fuse_hash};
+use crate::kernel::primitives::prefetch;
 
 /// The dimensions of a filter in each lane, computed once for a batch.
 struct LaneParams {
@@ -101,7 +102,7 @@ static CONSTANTS: Constants = Constants([0, 16, 32, 48, 7]);
 /// The machine must have the instructions of this kernel, and the filter must have
 /// [`Fuse::fits_lanes`]: there must be a shard.
 #[inline(always)]
-pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
+unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
     let key = fuse.start_of(hash);
     let sum: u64;
     // SAFETY: computes positions as `prepare`; reads eight bytes at each, which exist as in
@@ -147,17 +148,28 @@ pub(in super::super) unsafe fn contains(fuse: Fuse<'_>, hash: u64) -> bool {
     fuse.compares_equal(&key, sum as u32)
 }
 
-/// Same as [`Fuse::batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn contains_batch(fuse: Fuse<'_>, hashes: impl HashSource, found: &mut [u64]) {
-    if !fuse.fits_lanes() {
-        return fuse.batch(hashes, found);
+impl BinaryFuse for Avx512 {
+    #[inline(always)]
+    unsafe fn fuse_contains(fuse: Fuse<'_>, hash: u64) -> bool {
+        if fuse.has_bit_slots() && fuse.fits_lanes() {
+            // SAFETY: the caller guarantees the instructions; the filter fits the lanes.
+            unsafe { contains(fuse, hash) }
+        } else {
+            fuse.contains(hash)
+        }
     }
-    let params = LaneParams::new(fuse);
-    if fuse.is_small() {
-        groups::<false>(fuse, &params, hashes, found);
-    } else {
-        groups::<true>(fuse, &params, hashes, found);
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn fuse_batch(fuse: Fuse<'_>, hashes: impl HashSource, found: &mut [u64]) {
+        if !fuse.fits_lanes() {
+            return fuse.batch(hashes, found);
+        }
+        let params = LaneParams::new(fuse);
+        if fuse.is_small() {
+            groups::<false>(fuse, &params, hashes, found);
+        } else {
+            groups::<true>(fuse, &params, hashes, found);
+        }
     }
 }
 

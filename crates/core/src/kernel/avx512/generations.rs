@@ -4,34 +4,50 @@
 use core::arch::x86_64::*;
 use core::ops::Deref;
 
-use super::super::generations::GenerationRing;
 use super::{
-    BlockParams, BlockRange, CacheLine, ClearLanes, GROUP, Group, HashSource, PREFETCH_FROM,
-    VectorProbes, all_set, batch, load_words, words,
+    Avx512, BlockParams, BlockRange, CacheLine, ClearLanes, GROUP, Group, HashSource,
+    PREFETCH_FROM, VectorProbes, all_set, batch, load_words, words,
 };
+use crate::kernel::dispatch::Windowed;
+use crate::kernel::generations::GenerationRing;
 
-/// Same as
-/// [`KernelHandle::contains_batch_in_ring`](super::super::KernelHandle::contains_batch_in_ring).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn contains_batch<const LANES: usize>(
-    ring: GenerationRing<LANES, &[CacheLine]>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let process =
-        |ring: &mut GenerationRing<LANES, &[CacheLine]>, group: &Group, clear: &mut ClearLanes| {
+impl Windowed for Avx512 {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn contains_batch_in_ring<const LANES: usize>(
+        ring: GenerationRing<LANES, &[CacheLine]>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        type Ring<'a, const LANES: usize> = GenerationRing<LANES, &'a [CacheLine]>;
+        let process = |ring: &mut Ring<LANES>, group: &Group, clear: &mut ClearLanes| {
             for (key, clear) in clear.iter_mut().enumerate() {
                 *clear = clear_in_generations(ring, group.at[key] as usize, &group.probes(key)).0;
             }
         };
-    let prepare =
-        |ring: &GenerationRing<_, _>, hashes: &_, group: &mut _| prepare(ring, hashes, group);
-    batch(ring, hashes, found, prepare, process, |clear| all_set(clear));
+        let prepare = |ring: &Ring<LANES>, hashes: &_, group: &mut _| prepare(ring, hashes, group);
+        batch(ring, hashes, found, prepare, process, |clear| all_set(clear));
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn insert_batch_in_ring<const LANES: usize>(
+        mut ring: GenerationRing<LANES, &mut [CacheLine]>,
+        if_absent: bool,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) -> u64 {
+        if if_absent {
+            insert_batch::<LANES, true>(&mut ring, hashes, new);
+        } else {
+            insert_batch::<LANES, false>(&mut ring, hashes, new);
+        }
+        ring.new_in_newest
+    }
 }
 
-/// Same as [`KernelHandle::insert_batch_in_ring`](super::super::KernelHandle::insert_batch_in_ring).
+/// Inserts many hashes in turn.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn insert_batch<const LANES: usize, const IF_ABSENT: bool>(
+fn insert_batch<const LANES: usize, const IF_ABSENT: bool>(
     ring: &mut GenerationRing<LANES, &mut [CacheLine]>,
     hashes: impl HashSource,
     new: &mut [u64],

@@ -62,7 +62,7 @@ impl<const LANES: usize> AsmProbes<LANES> {
 /// The machine must have the instructions of this kernel. The block whose first line is `at` must
 /// exist, and nothing else may store to it meanwhile.
 #[inline(always)]
-pub(in super::super) unsafe fn insert<const LANES: usize>(
+pub(super) unsafe fn insert<const LANES: usize>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
@@ -130,7 +130,7 @@ pub(in super::super) unsafe fn insert<const LANES: usize>(
 /// # Safety
 /// As [`insert`].
 #[inline(always)]
-pub(in super::super) unsafe fn set<const LANES: usize>(
+pub(super) unsafe fn set<const LANES: usize>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
@@ -165,7 +165,7 @@ pub(in super::super) unsafe fn set<const LANES: usize>(
 /// The machine must have the instructions of this kernel. The block whose first line is `at` must
 /// exist.
 #[inline(always)]
-pub(in super::super) unsafe fn contains<const LANES: usize>(
+pub(super) unsafe fn contains<const LANES: usize>(
     probes: u32,
     lines: *const CacheLine,
     at: usize,

@@ -16,50 +16,60 @@
 //! [`generations`]: windowed filters. [`ribbon`] and [`fuse`]: static filters. [`shared`]: filters
 //! that many threads access.
 
-pub(super) mod classic;
-pub(super) mod counting;
-pub(super) mod fuse;
-pub(super) mod generations;
-pub(super) mod inline;
-pub(super) mod ribbon;
+mod classic;
+mod counting;
+mod fuse;
+mod generations;
+mod inline;
+mod ribbon;
 #[cfg(feature = "std")]
-pub(super) mod shared;
+mod shared;
 
 use core::arch::x86_64::*;
 use core::ops::Deref;
 use core::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::batch::{GROUP, HashSource, PREFETCH_FROM, batch};
-use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW};
+use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW, by_lanes};
+use super::dispatch::{Blocked, inlined_keys};
 use super::primitives::scale;
 use crate::store::CacheLine;
 
-/// Same as [`BlockRange::insert_batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(super) fn insert_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &mut [CacheLine]>,
-    hashes: impl HashSource,
-    new: &mut [u64],
-) {
-    if blocks.params.probes as usize == LANES {
-        insert_groups::<LANES, true, _>(blocks, hashes, new);
-    } else {
-        insert_groups::<LANES, false, _>(blocks, hashes, new);
-    }
-}
+/// AVX-512 F, BW, DQ and VL, and the instructions of [`Avx2`](super::avx2::Avx2).
+pub(super) struct Avx512;
 
-/// Same as [`BlockRange::contains_batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(super) fn contains_batch<const LANES: usize>(
-    blocks: BlockRange<LANES, &[CacheLine]>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let load = |line: &CacheLine| load_words(&line.0);
-    if blocks.params.probes as usize == LANES {
-        contains_groups::<LANES, true, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
-    } else {
-        contains_groups::<LANES, false, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
+impl Blocked for Avx512 {
+    const INLINE: bool = true;
+
+    inlined_keys!();
+
+    /// Testing the bits takes one instruction, so there is no faster code without results.
+    unsafe fn set_small<const LANES: usize>(
+        _: BlockRange<LANES, &mut [CacheLine]>,
+        _: impl HashSource,
+    ) -> bool {
+        false
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn insert_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &mut [CacheLine]>,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) {
+        by_lanes!(blocks.params, ALL => insert_groups::<LANES, ALL, _>(blocks, hashes, new));
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn contains_batch<const LANES: usize>(
+        blocks: BlockRange<LANES, &[CacheLine]>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        let load = |line: &CacheLine| load_words(&line.0);
+        by_lanes!(blocks.params, ALL => {
+            contains_groups::<LANES, ALL, _, _>(blocks, hashes, found, PREFETCH_FROM, load);
+        });
     }
 }
 

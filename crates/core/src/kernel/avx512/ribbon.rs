@@ -9,6 +9,8 @@
 
 use core::arch::x86_64::*;
 
+use super::Avx512;
+use crate::kernel::dispatch::Ribbons;
 use crate::kernel::ribbon::{KeyBits, Ribbon};
 
 /// Columns of a vector.
@@ -16,16 +18,16 @@ const LANES: usize = 8;
 /// Bit i is the parity of i.
 const PARITY: i32 = 0x6996;
 
-/// Same as [`Ribbon::contains`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn contains(ribbon: Ribbon<'_>, hash: u64) -> bool {
-    ribbon.contains(hash, |rows, key_bits| matches(rows, key_bits))
-}
+impl Ribbons for Avx512 {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn ribbon_contains(ribbon: Ribbon<'_>, hash: u64) -> bool {
+        ribbon.contains(hash, |rows, key_bits| matches(rows, key_bits))
+    }
 
-/// Same as [`Ribbon::batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn batch(ribbon: Ribbon<'_>, hashes: &[u64], found: &mut [u64]) {
-    ribbon.batch(hashes, found, |rows, key_bits| matches(rows, key_bits));
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn ribbon_batch(ribbon: Ribbon<'_>, hashes: &[u64], found: &mut [u64]) {
+        ribbon.batch(hashes, found, |rows, key_bits| matches(rows, key_bits));
+    }
 }
 
 /// Returns whether the bits of a key have the expected values, without an unpredictable branch.

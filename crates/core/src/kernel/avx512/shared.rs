@@ -20,77 +20,63 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use super::super::blocked::BlockRange;
-use super::super::shared::SharedBlocks;
 use super::{
-    CacheLine, ClearLanes, GROUP, Group, HashSource, PREFETCH_FROM, VectorProbes, batch,
+    Avx512, CacheLine, ClearLanes, GROUP, Group, HashSource, PREFETCH_FROM, VectorProbes, batch,
     contains_groups, inline,
 };
 use super::{all_set, clear_lanes, prepare, test_group};
+use crate::kernel::blocked::{BlockRange, by_lanes};
+use crate::kernel::dispatch::Shared;
+use crate::kernel::shared::SharedBlocks;
 use crate::store::AtomicCacheLine;
 
-/// Same as [`SharedBlocks::contains`].
-///
-/// # Safety
-/// The machine must have the instructions of this kernel.
-#[inline(always)]
-pub(in super::super) unsafe fn contains<const LANES: usize>(
-    blocks: &SharedBlocks<LANES>,
-    hash: u64,
-) -> bool {
-    let block = blocks.block(blocks.params.first_line(hash));
-    // SAFETY: the caller guarantees the instructions; the lines exist, and are only read.
-    unsafe { inline::contains::<LANES>(blocks.params.probes, as_ptr(block), 0, hash) }
-}
-
-/// Same as [`SharedBlocks::insert`].
-///
-/// # Safety
-/// The machine must have the instructions of this kernel.
-#[inline(always)]
-pub(in super::super) unsafe fn insert<const LANES: usize>(
-    blocks: &SharedBlocks<LANES>,
-    hash: u64,
-) -> bool {
-    // SAFETY: the caller guarantees the instructions.
-    if unsafe { contains(blocks, hash) } {
-        return false;
+impl Shared for Avx512 {
+    #[inline(always)]
+    unsafe fn shared_contains<const LANES: usize>(
+        blocks: SharedBlocks<'_, LANES>,
+        hash: u64,
+    ) -> bool {
+        let block = blocks.block(blocks.params.first_line(hash));
+        // SAFETY: the caller guarantees the instructions; the lines exist, and are only read.
+        unsafe { inline::contains::<LANES>(blocks.params.probes, as_ptr(block), 0, hash) }
     }
-    let at = blocks.params.first_line(hash);
-    let block = blocks.block(at);
-    // SAFETY: as above; no other thread stores to the block while its stripe is locked.
-    let set = || unsafe { inline::insert::<LANES>(blocks.params.probes, as_ptr(block), 0, hash) };
-    blocks.with_lock(at, set)
-}
 
-/// Same as [`SharedBlocks::contains_batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn contains_batch<const LANES: usize>(
-    blocks: &SharedBlocks<LANES>,
-    hashes: impl HashSource,
-    found: &mut [u64],
-) {
-    let load = |line: &AtomicCacheLine| load(line);
-    let lines = BlockRange::new(blocks.params, blocks.lines, 0);
-    // Without locks, small filters need no prefetching, as with plain lines.
-    if blocks.params.probes as usize == LANES {
-        contains_groups::<LANES, true, _, _>(lines, hashes, found, PREFETCH_FROM, load);
-    } else {
-        contains_groups::<LANES, false, _, _>(lines, hashes, found, PREFETCH_FROM, load);
+    #[inline(always)]
+    unsafe fn shared_insert<const LANES: usize>(
+        blocks: SharedBlocks<'_, LANES>,
+        hash: u64,
+    ) -> bool {
+        // SAFETY: the caller guarantees the instructions.
+        if unsafe { Self::shared_contains(blocks, hash) } {
+            return false;
+        }
+        let (probes, at) = (blocks.params.probes, blocks.params.first_line(hash));
+        let block = as_ptr(blocks.block(at));
+        // SAFETY: as above; no other thread stores to the block while its stripe is locked.
+        blocks.with_lock(at, || unsafe { inline::insert::<LANES>(probes, block, 0, hash) })
     }
-}
 
-/// Same as [`SharedBlocks::insert_batch`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
-pub(in super::super) fn insert_batch<const LANES: usize>(
-    blocks: &SharedBlocks<LANES>,
-    hashes: impl HashSource,
-    new: &mut [u64],
-) {
-    if blocks.params.probes as usize == LANES {
-        insert_groups::<LANES, true, _>(blocks, hashes, new);
-    } else {
-        insert_groups::<LANES, false, _>(blocks, hashes, new);
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn shared_contains_batch<const LANES: usize>(
+        blocks: SharedBlocks<'_, LANES>,
+        hashes: impl HashSource,
+        found: &mut [u64],
+    ) {
+        let load = |line: &AtomicCacheLine| load(line);
+        let lines = BlockRange::new(blocks.params, blocks.lines, 0);
+        // Without locks, small filters need no prefetching, as with plain lines.
+        by_lanes!(blocks.params, ALL => {
+            contains_groups::<LANES, ALL, _, _>(lines, hashes, found, PREFETCH_FROM, load);
+        });
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+    unsafe fn shared_insert_batch<const LANES: usize>(
+        blocks: SharedBlocks<'_, LANES>,
+        hashes: impl HashSource,
+        new: &mut [u64],
+    ) {
+        by_lanes!(blocks.params, ALL => insert_groups::<LANES, ALL, _>(&blocks, hashes, new));
     }
 }
 

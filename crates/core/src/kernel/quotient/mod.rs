@@ -23,6 +23,8 @@
 //! Source: Bender et al. 2012, "Don't thrash"; Pandey, Bender, Johnson & Patro 2017, "A
 //! general-purpose counting filter" (the rank-and-select form).
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod check;
 mod fill;
 mod fingerprints;
@@ -33,6 +35,7 @@ mod tests;
 mod update;
 
 pub(crate) use check::{CheckProgress, TableCounts, TableFault};
+pub(crate) use fill::Filler;
 pub(crate) use params::{MAX_WIDTH, SLOTS, TableParams};
-pub(crate) use table::Table;
+pub(crate) use table::{BatchInserted, Table};
 pub(crate) use update::InsertOutcome;

@@ -1,4 +1,4 @@
-//! A table with the instructions that it uses, and the loops over many hashes.
+//! A table with its kernel, and the loops over many hashes.
 
 use super::check::{CheckProgress, TableCounts, TableFault};
 use super::fill::Filler;
@@ -7,11 +7,8 @@ use super::params::{HEADER_BYTES, SLOTS, TableParams};
 use super::update::InsertOutcome;
 use crate::kernel::cpu::KernelHandle;
 use crate::kernel::primitives::{prefetch, scale};
-use crate::kernel::select::{Portable, Select};
+use crate::kernel::select::Select;
 use crate::store::{CacheLine, lines_as_bytes, lines_as_bytes_mut};
-
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::select::Avx2Bmi2;
 
 /// Keys between prefetch and access.
 const AHEAD: usize = 24;
@@ -25,8 +22,7 @@ pub(crate) struct Table {
     params: TableParams,
     /// Number of possible fingerprints, to which hashes are scaled.
     range: u64,
-    #[cfg(target_arch = "x86_64")]
-    bmi2: Option<Avx2Bmi2>,
+    kernel: KernelHandle,
 }
 
 /// The outcome of an insertion of many hashes.
@@ -42,30 +38,10 @@ pub(crate) struct BatchInserted {
     pub(crate) full: bool,
 }
 
-/// Calls the code for BMI2 if the machine has it, otherwise the portable code.
-macro_rules! dispatch {
-    ($table:expr, |$select:ident| $portable:expr, $bmi2:ident($($argument:expr),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        if let Some($select) = $table.bmi2 {
-            // SAFETY: a `Avx2Bmi2` is proof that the machine has the instructions.
-            return unsafe { bmi2::$bmi2($select, $($argument),*) };
-        }
-        let $select = Portable;
-        $portable
-    }};
-}
-
 impl Table {
-    /// Creates a table; `kernel` selects its instructions.
+    /// Creates a table.
     pub(crate) fn new(params: TableParams, range: u64, kernel: KernelHandle) -> Self {
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = kernel;
-        Self {
-            params,
-            range,
-            #[cfg(target_arch = "x86_64")]
-            bmi2: if kernel.kernel().is_baseline() { None } else { Avx2Bmi2::new() },
-        }
+        Self { params, range, kernel }
     }
 
     /// Returns the fingerprint of a hash.
@@ -78,21 +54,13 @@ impl Table {
     #[inline]
     pub(crate) fn contains(&self, lines: &[CacheLine], hash: u64) -> bool {
         let (bytes, fingerprint) = (lines_as_bytes(lines), self.fingerprint(hash));
-        dispatch!(
-            self,
-            |select| self.params.contains(select, bytes, fingerprint),
-            contains(self.params, bytes, fingerprint)
-        )
+        self.kernel.quotient_contains(self.params, bytes, fingerprint)
     }
 
     /// Returns the number of copies of the fingerprint of a hash.
     pub(crate) fn count(&self, lines: &[CacheLine], hash: u64) -> u64 {
         let (bytes, fingerprint) = (lines_as_bytes(lines), self.fingerprint(hash));
-        dispatch!(
-            self,
-            |select| self.params.count(select, bytes, fingerprint),
-            count(self.params, bytes, fingerprint)
-        )
+        self.kernel.quotient_count(self.params, bytes, fingerprint)
     }
 
     /// Inserts the fingerprint of a hash. If the table contains it, adds a copy if `duplicates`.
@@ -105,11 +73,7 @@ impl Table {
     ) -> InsertOutcome {
         let (bytes, fingerprint) = (lines_as_bytes_mut(lines), self.fingerprint(hash));
         self.prefetch_update(bytes, hash);
-        dispatch!(
-            self,
-            |select| self.params.insert(select, bytes, fingerprint, duplicates),
-            insert(self.params, bytes, fingerprint, duplicates)
-        )
+        self.kernel.quotient_insert(self.params, bytes, fingerprint, duplicates)
     }
 
     /// Removes one copy of the fingerprint of a hash. Returns the number of copies before.
@@ -117,21 +81,13 @@ impl Table {
     pub(crate) fn remove(&self, lines: &mut [CacheLine], hash: u64) -> u64 {
         let (bytes, fingerprint) = (lines_as_bytes_mut(lines), self.fingerprint(hash));
         self.prefetch_update(bytes, hash);
-        dispatch!(
-            self,
-            |select| self.params.remove(select, bytes, fingerprint),
-            remove(self.params, bytes, fingerprint)
-        )
+        self.kernel.quotient_remove(self.params, bytes, fingerprint)
     }
 
     /// Looks up many hashes. `found` has one word for 64 hashes and must be 0.
     pub(crate) fn contains_batch(&self, lines: &[CacheLine], hashes: &[u64], found: &mut [u64]) {
         let bytes = lines_as_bytes(lines);
-        dispatch!(
-            self,
-            |select| self.contains_all(select, bytes, hashes, found),
-            contains_batch(self, bytes, hashes, found)
-        )
+        self.kernel.quotient_contains_batch(self, bytes, hashes, found)
     }
 
     /// Inserts hashes in turn, from index `first` on, until they use `max_slots` slots or there is no
@@ -146,11 +102,7 @@ impl Table {
         new: &mut [u64],
     ) -> BatchInserted {
         let bytes = lines_as_bytes_mut(lines);
-        dispatch!(
-            self,
-            |select| self.insert_all(select, bytes, hashes, first, (max_slots, duplicates), new),
-            insert_batch(self, bytes, hashes, first, (max_slots, duplicates), new)
-        )
+        self.kernel.quotient_insert_batch(self, bytes, hashes, first, (max_slots, duplicates), new)
     }
 
     /// Returns all fingerprints in ascending order.
@@ -171,11 +123,17 @@ impl Table {
     }
 
     fn finish(&self, fill: Filler<'_>) {
-        dispatch!(self, |select| fill.finish(select), finish(fill))
+        self.kernel.quotient_finish(fill);
     }
 
     #[inline(always)]
-    fn contains_all(&self, select: impl Select, bytes: &[u8], hashes: &[u64], found: &mut [u64]) {
+    pub(in crate::kernel) fn contains_all(
+        &self,
+        select: impl Select,
+        bytes: &[u8],
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
         for hash in hashes.iter().take(AHEAD) {
             self.prefetch_lookup(bytes, *hash);
         }
@@ -191,7 +149,7 @@ impl Table {
     }
 
     #[inline(always)]
-    fn insert_all(
+    pub(in crate::kernel) fn insert_all(
         &self,
         select: impl Select,
         bytes: &mut [u8],
@@ -291,81 +249,5 @@ impl Table {
         let slot = quotient % SLOTS + LIKELY_SHIFT;
         prefetch(bytes, at);
         prefetch(bytes, at + HEADER_BYTES + slot * self.params.width as usize / 8);
-    }
-}
-
-/// The functions of [`Table`], compiled with the instructions of [`Avx2Bmi2`].
-#[cfg(target_arch = "x86_64")]
-mod bmi2 {
-    use super::{Avx2Bmi2, BatchInserted, Filler, InsertOutcome, Table, TableParams};
-
-    #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn contains(
-        select: Avx2Bmi2,
-        params: TableParams,
-        bytes: &[u8],
-        fingerprint: u64,
-    ) -> bool {
-        params.contains(select, bytes, fingerprint)
-    }
-
-    #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn count(
-        select: Avx2Bmi2,
-        params: TableParams,
-        bytes: &[u8],
-        fingerprint: u64,
-    ) -> u64 {
-        params.count(select, bytes, fingerprint)
-    }
-
-    #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn insert(
-        select: Avx2Bmi2,
-        params: TableParams,
-        bytes: &mut [u8],
-        fingerprint: u64,
-        duplicates: bool,
-    ) -> InsertOutcome {
-        params.insert(select, bytes, fingerprint, duplicates)
-    }
-
-    #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn remove(
-        select: Avx2Bmi2,
-        params: TableParams,
-        bytes: &mut [u8],
-        fingerprint: u64,
-    ) -> u64 {
-        params.remove(select, bytes, fingerprint)
-    }
-
-    #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn contains_batch(
-        select: Avx2Bmi2,
-        table: &Table,
-        bytes: &[u8],
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        table.contains_all(select, bytes, hashes, found);
-    }
-
-    #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn insert_batch(
-        select: Avx2Bmi2,
-        table: &Table,
-        bytes: &mut [u8],
-        hashes: &[u64],
-        first: usize,
-        (max_slots, duplicates): (u64, bool),
-        new: &mut [u64],
-    ) -> BatchInserted {
-        table.insert_all(select, bytes, hashes, first, (max_slots, duplicates), new)
-    }
-
-    #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn finish(select: Avx2Bmi2, fill: Filler<'_>) {
-        fill.finish(select);
     }
 }

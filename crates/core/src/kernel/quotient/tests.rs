@@ -12,7 +12,7 @@ use crate::kernel::select::Select;
 fn selections(test: impl Fn(&dyn Fn(u64, u32) -> u32)) {
     test(&|word, n| Portable.nth_one(word, n));
     #[cfg(target_arch = "x86_64")]
-    if let Some(bmi2) = crate::kernel::select::Avx2Bmi2::new() {
+    if let Some(bmi2) = crate::kernel::avx2::Avx2::new() {
         test(&|word, n| bmi2.nth_one(word, n));
     }
 }
@@ -149,7 +149,7 @@ fn tables_equal_sorted_lists() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn tables_equal_sorted_lists_with_bmi2() {
-    if let Some(bmi2) = crate::kernel::select::Avx2Bmi2::new() {
+    if let Some(bmi2) = crate::kernel::avx2::Avx2::new() {
         drive_all(bmi2);
     }
 }

@@ -32,7 +32,6 @@ mod tests;
 
 use super::batch::{GROUP, HashSource, PreparedGroup, batch, join, test_each};
 use super::blocked::{BlockParams, KeyProbes};
-use super::cpu::KernelHandle;
 use super::primitives::prefetch;
 use crate::store::AtomicCacheLine;
 use crate::sync::{AtomicU64, Ordering, spin_loop, yield_now};
@@ -134,8 +133,6 @@ pub(crate) struct SharedBlocks<'a, const LANES: usize> {
     pub(crate) params: BlockParams<LANES>,
     pub(crate) lines: &'a [AtomicCacheLine],
     pub(crate) stripes: &'a Stripes,
-    /// AVX-512 accesses cache lines, all others single words.
-    pub(crate) kernel: KernelHandle,
 }
 
 impl<'a, const LANES: usize> SharedBlocks<'a, LANES> {

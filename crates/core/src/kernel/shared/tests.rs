@@ -9,10 +9,15 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::*;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, KernelHandle};
 use crate::store::CacheLine;
 
 const PARAMS: BlockParams<8> = BlockParams { blocks: 1, probes: 2 };
+
+/// Returns the only kernel for the words of loom, which assembly cannot access.
+fn portable() -> KernelHandle {
+    Kernel::Portable.handle().unwrap()
+}
 
 /// A small filter with one stripe.
 struct TestFilter {
@@ -27,19 +32,17 @@ impl TestFilter {
     }
 
     fn blocks(&self) -> SharedBlocks<'_, 8> {
-        // Assembly cannot access the words of loom.
-        let kernel = Kernel::Portable.handle().unwrap();
-        SharedBlocks { params: PARAMS, lines: &self.lines, stripes: &self.stripes, kernel }
+        SharedBlocks { params: PARAMS, lines: &self.lines, stripes: &self.stripes }
     }
 
     fn insert(&self, hash: u64) -> bool {
-        let new = self.blocks().insert(hash);
+        let new = portable().shared_insert(self.blocks(), hash);
         assert!(self.contains(hash), "a thread sees its own insert");
         new
     }
 
     fn contains(&self, hash: u64) -> bool {
-        self.blocks().contains(hash)
+        portable().shared_contains(self.blocks(), hash)
     }
 }
 
@@ -104,8 +107,8 @@ fn insert_concurrently(threads: &[Vec<u64>]) {
         let filter = TestFilter::new();
         let run = |hashes: &[u64], filter: &TestFilter| {
             let (mut new, mut found) = ([0], [0]);
-            filter.blocks().insert_batch(hashes, &mut new);
-            filter.blocks().contains_batch(hashes, &mut found);
+            portable().shared_insert_batch(filter.blocks(), hashes, &mut new);
+            portable().shared_contains_batch(filter.blocks(), hashes, &mut found);
             assert_eq!(
                 found[0].count_ones() as usize,
                 hashes.len(),

@@ -53,7 +53,7 @@ fn check<const LANES: usize>(params: BlockParams<LANES>, count: usize, seed: u64
             let (found, new, new_in_newest) =
                 model(params, &mut generations, newest, &batch, if_absent);
             let mut results = vec![0; batch.len().div_ceil(64)];
-            let ring = GenerationRing::new(params, count, newest, &lines[..]);
+            let ring = GenerationRing::new(kernel, params, count, newest, &lines[..]);
             kernel.contains_batch_in_ring(ring, &batch[..], &mut results);
             assert_eq!(results, found, "{kernel:?}");
             // Live generations only.
@@ -63,41 +63,29 @@ fn check<const LANES: usize>(params: BlockParams<LANES>, count: usize, seed: u64
                     some.iter().any(|&at| kernel.contains(params, &generations_before[at], hash))
                 };
                 let expected: Vec<bool> = batch.iter().map(|&hash| any(hash)).collect();
-                let ring = GenerationRing::new(params, count, newest, &lines[..]);
-                kernel.live_contain_batch(ring, live, &batch[..], &mut results);
+                let ring = GenerationRing::new(kernel, params, count, newest, &lines[..]);
+                ring.live_contain_batch(live, &batch[..], &mut results);
                 assert_eq!(results, words(&expected), "{kernel:?}");
             }
             // Single keys.
             let mut one_by_one = 0;
             for (at, &hash) in batch.iter().enumerate() {
-                let ring_mut = GenerationRing::new(params, count, newest, &mut singly[..]);
-                let (result, more) = match if_absent {
-                    true => ring_mut.insert_if_absent(kernel, hash),
-                    false => ring_mut.insert(kernel, hash),
-                };
+                let ring_mut = GenerationRing::new(kernel, params, count, newest, &mut singly[..]);
+                let (result, more) = ring_mut.insert(if_absent, hash);
                 assert_eq!(result, new[at / 64] >> (at % 64) & 1 == 1, "{kernel:?}");
                 one_by_one += more;
-                let ring = GenerationRing::new(params, count, newest, &singly[..]);
-                assert!(ring.contains(kernel, hash));
-                assert!(ring.newest_contains(kernel, hash) || if_absent && !result);
+                let ring = GenerationRing::new(kernel, params, count, newest, &singly[..]);
+                assert!(ring.contains(hash));
+                assert!(ring.newest_contains(hash) || if_absent && !result);
             }
             // Hashes and unhashed keys in round.
-            let ring_mut = GenerationRing::new(params, count, newest, &mut lines[..]);
+            let ring_mut = GenerationRing::new(kernel, params, count, newest, &mut lines[..]);
             let words = &keys(&batch);
             let (hashes, words) = (&batch[..], UnhashedKeys { words, hash });
-            let batch_new_in_newest = match (round % 2 == 0, if_absent) {
-                (true, false) => {
-                    kernel.insert_batch_in_ring::<_, false>(ring_mut, hashes, &mut results)
-                }
-                (true, true) => {
-                    kernel.insert_batch_in_ring::<_, true>(ring_mut, hashes, &mut results)
-                }
-                (false, false) => {
-                    kernel.insert_batch_in_ring::<_, false>(ring_mut, words, &mut results)
-                }
-                (false, true) => {
-                    kernel.insert_batch_in_ring::<_, true>(ring_mut, words, &mut results)
-                }
+            let batch_new_in_newest = if round % 2 == 0 {
+                kernel.insert_batch_in_ring(ring_mut, if_absent, hashes, &mut results)
+            } else {
+                kernel.insert_batch_in_ring(ring_mut, if_absent, words, &mut results)
             };
             assert_eq!(
                 (results, batch_new_in_newest, one_by_one),

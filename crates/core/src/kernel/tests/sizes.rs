@@ -68,11 +68,11 @@ impl<const LANES: usize> Surrounded<LANES> {
     ) -> (Vec<CacheLine>, Vec<u64>) {
         let (shared, stripes) = (Shared::from(self.owned()), Stripes::new(BLOCKS));
         let lines = &shared.lines()[self.from..][..zeroed(self.params).len()];
-        let blocks = SharedBlocks { params: self.params, lines, stripes: &stripes, kernel };
+        let blocks = SharedBlocks { params: self.params, lines, stripes: &stripes };
         let size = hashes.words().len().div_ceil(64);
         let (mut found, mut new) = (vec![!0; size], vec![!0; size]);
-        blocks.contains_batch(hashes, &mut found);
-        blocks.insert_batch(hashes, &mut new);
+        kernel.shared_contains_batch(blocks, hashes, &mut found);
+        kernel.shared_insert_batch(blocks, hashes, &mut new);
         (Owned::from(shared).lines().to_vec(), [found, new].concat())
     }
 }

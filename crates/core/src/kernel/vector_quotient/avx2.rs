@@ -7,10 +7,12 @@
 
 use core::arch::x86_64::*;
 
+use super::batch::TableInstructions;
+use super::block::BlockOps;
 use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
-use super::planes::{Planes, TableOps, slot_mask};
+use super::planes::{Planes, slot_mask};
 use super::shape::{PairParams, Place};
-use crate::kernel::select::Avx2Bmi2;
+use crate::kernel::avx2::Avx2;
 use crate::store::CacheLine;
 
 /// Bytes of a vector.
@@ -130,8 +132,8 @@ impl<const TAG_BITS: usize, const BYTES: usize> Layout<TAG_BITS, BYTES> {
 
     /// Returns a vector of planes that are all equal to `plane`.
     #[inline(always)]
-    fn planes(_: Avx2Bmi2, vector: usize, plane: u64) -> __m256i {
-        // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
+    fn planes(_: Avx2, vector: usize, plane: u64) -> __m256i {
+        // SAFETY: an `Avx2` is proof that the machine has AVX2.
         unsafe {
             let plane = _mm256_set1_epi64x(plane.cast_signed());
             _mm256_shuffle_epi8(plane, of_bytes(Self::REPEAT[vector]))
@@ -180,13 +182,8 @@ fn store<const TAG_BITS: usize, const BYTES: usize>(
 
 /// Returns ones in each byte whose bit of the tag is set, zeros in the others.
 #[inline(always)]
-fn expected<const TAG_BITS: usize>(
-    _: Avx2Bmi2,
-    tags: __m256i,
-    byte: __m256i,
-    bit: __m256i,
-) -> __m256i {
-    // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
+fn expected<const TAG_BITS: usize>(_: Avx2, tags: __m256i, byte: __m256i, bit: __m256i) -> __m256i {
+    // SAFETY: an `Avx2` is proof that the machine has AVX2.
     unsafe {
         let tags = if TAG_BITS > 8 { _mm256_shuffle_epi8(tags, byte) } else { tags };
         _mm256_cmpeq_epi8(_mm256_and_si256(tags, bit), bit)
@@ -195,8 +192,8 @@ fn expected<const TAG_BITS: usize>(
 
 /// Returns a tag for [`expected`]: of up to eight bits in each byte, a longer one in each four bytes.
 #[inline(always)]
-fn tag_vector<const TAG_BITS: usize>(_: Avx2Bmi2, tag: u32) -> __m256i {
-    // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
+fn tag_vector<const TAG_BITS: usize>(_: Avx2, tag: u32) -> __m256i {
+    // SAFETY: an `Avx2` is proof that the machine has AVX2.
     unsafe {
         if TAG_BITS > 8 {
             _mm256_set1_epi32(tag.cast_signed())
@@ -206,7 +203,7 @@ fn tag_vector<const TAG_BITS: usize>(_: Avx2Bmi2, tag: u32) -> __m256i {
     }
 }
 
-impl Planes for Avx2Bmi2 {
+impl Planes for Avx2 {
     #[inline(always)]
     fn equal_tags<const TAG_BITS: usize, const BYTES: usize>(
         self,
@@ -214,7 +211,7 @@ impl Planes for Avx2Bmi2 {
         tag: u32,
     ) -> u64 {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
-        // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
+        // SAFETY: an `Avx2` is proof that the machine has AVX2.
         unsafe {
             let tags = _mm256_castsi256_si128(tag_vector::<TAG_BITS>(self, tag));
             let mut different = _mm_setzero_si128();
@@ -243,7 +240,7 @@ impl Planes for Avx2Bmi2 {
     ) -> [u64; 2] {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
         let tags = tag_vector::<TAG_BITS>(self, tag);
-        // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2; 32 bytes are a vector.
+        // SAFETY: an `Avx2` is proof that the machine has AVX2; 32 bytes are a vector.
         unsafe {
             let mut different = _mm256_setzero_si256();
             for lane in 0..L::<TAG_BITS, BYTES>::LANES {
@@ -318,7 +315,7 @@ impl Planes for Avx2Bmi2 {
     ) {
         type L<const TAG_BITS: usize, const BYTES: usize> = Layout<TAG_BITS, BYTES>;
         let header = with_bit_removed(self, Header::<TAG_BITS, BYTES>::of(block), position);
-        // SAFETY: a `Avx2Bmi2` is proof that the machine has AVX2.
+        // SAFETY: an `Avx2` is proof that the machine has AVX2.
         let mut new = [unsafe { _mm256_setzero_si256() }; 2];
         for (vector, new) in new.iter_mut().enumerate() {
             let at = L::<TAG_BITS, BYTES>::VECTORS_AT[vector];
@@ -337,26 +334,28 @@ impl Planes for Avx2Bmi2 {
         store::<TAG_BITS, BYTES>(block, new);
         Header::<TAG_BITS, BYTES>::set(block, header);
     }
+}
 
+impl TableInstructions for Avx2 {
     #[inline(always)]
-    fn insert_by_moving<Ops: TableOps>(
+    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
         self,
         params: &PairParams,
         blocks: &mut [CacheLine],
         place: Place,
     ) -> bool {
-        // SAFETY: a `Avx2Bmi2` is proof that the machine has the instructions.
-        unsafe { insert_by_moving::<Ops>(self, params, blocks, place) }
+        // SAFETY: an `Avx2` is proof that the machine has the instructions.
+        unsafe { insert_by_moving::<TAG_BITS, BYTES>(self, params, blocks, place) }
     }
 }
 
 #[cold]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn insert_by_moving<Ops: TableOps>(
-    select: Avx2Bmi2,
+fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
+    select: Avx2,
     params: &PairParams,
     blocks: &mut [CacheLine],
     place: Place,
 ) -> bool {
-    Ops::insert_by_moving(select, params, blocks, place)
+    BlockOps::<TAG_BITS, BYTES>::insert_by_moving(select, params, blocks, place)
 }

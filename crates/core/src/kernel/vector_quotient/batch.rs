@@ -9,6 +9,7 @@ use super::header::BLOCK;
 use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::primitives::prefetch;
+use crate::kernel::select::Portable;
 use crate::store::CacheLine;
 
 /// Hashes between the prefetch of a first block and its use.
@@ -20,6 +21,43 @@ const SECOND_AHEAD: usize = 14;
 const NEAR: usize = 1 << 15;
 /// Hashes of a group of lookups: those of a word of results.
 const GROUP: usize = 64;
+
+/// Instructions for which a table is compiled.
+pub(super) trait TableInstructions: Planes {
+    /// Looks up many hashes. `found` has one word for 64 hashes and must be 0.
+    #[inline(always)]
+    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
+        self,
+        params: PairParams,
+        blocks: &[CacheLine],
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        contains::<TAG_BITS, BYTES>(self, params, blocks, hashes, found);
+    }
+
+    /// Same as [`BlockOps::insert_by_moving`], compiled with these instructions and not inlined, because it
+    /// is rare.
+    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
+        self,
+        params: &PairParams,
+        blocks: &mut [CacheLine],
+        place: Place,
+    ) -> bool;
+}
+
+impl TableInstructions for Portable {
+    #[cold]
+    #[inline(never)]
+    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
+        self,
+        params: &PairParams,
+        blocks: &mut [CacheLine],
+        place: Place,
+    ) -> bool {
+        BlockOps::<TAG_BITS, BYTES>::insert_by_moving(self, params, blocks, place)
+    }
+}
 
 /// Prefetches the first block of a hash, if there is one.
 #[inline(always)]
@@ -126,7 +164,7 @@ fn is_found<const TAG_BITS: usize, const BYTES: usize>(
 /// Inserts hashes until there is no slot for one. Returns the number of hashes before it.
 #[inline(always)]
 pub(super) fn insert<const TAG_BITS: usize, const BYTES: usize>(
-    select: impl Planes,
+    select: impl TableInstructions,
     params: PairParams,
     blocks: &mut [CacheLine],
     hashes: &[u64],
@@ -154,7 +192,7 @@ pub(super) fn insert<const TAG_BITS: usize, const BYTES: usize>(
 /// Removes hashes in turn and returns the number of those that were found.
 #[inline(always)]
 pub(super) fn remove<const TAG_BITS: usize, const BYTES: usize>(
-    select: impl Planes,
+    select: impl TableInstructions,
     params: PairParams,
     blocks: &mut [CacheLine],
     hashes: &[u64],

@@ -42,5 +42,6 @@ mod table;
 mod tests;
 
 pub(crate) use check::BlockFault;
+pub(crate) use operations::Operations;
 pub(crate) use shape::{BlockShape, Fingerprint, PairParams, Place};
 pub(crate) use table::PairTable;

@@ -1,10 +1,7 @@
-//! The planes of a block: comparing a tag with all slots, and moving the tags after a slot; and the
-//! operations that are compiled with them.
+//! The planes of a block: comparing a tag with all slots, and moving the tags after a slot.
 
 use super::header::{BLOCK, Header, with_bit_inserted, with_bit_removed};
-use super::shape::{PairParams, Place};
 use crate::kernel::select::{Portable, Select};
-use crate::store::CacheLine;
 
 /// Operations on a block with `TAG_BITS` planes of `BYTES` bytes, and a header in the bytes after them.
 /// Slots are less than the number of slots, and positions in the header less than its number of bits.
@@ -46,81 +43,6 @@ pub(super) trait Planes: Select {
         slot: u32,
         position: u32,
     );
-
-    /// Same as [`TableOps::contains_batch`].
-    #[inline(always)]
-    fn contains_batch<const TAG_BITS: usize, const BYTES: usize, Ops: TableOps>(
-        self,
-        params: PairParams,
-        blocks: &[CacheLine],
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        Ops::contains_groups(self, params, blocks, hashes, found);
-    }
-
-    /// Same as [`TableOps::insert_by_moving`], compiled with the instructions of this type and not
-    /// inlined, because it is rare.
-    fn insert_by_moving<Ops: TableOps>(
-        self,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        place: Place,
-    ) -> bool;
-}
-
-/// The operations of a table; `BlockOps` implements them for its shape.
-pub(super) trait TableOps {
-    /// Moves any tag from the block of a place, which is full, to the other block of that tag, and
-    /// inserts the fingerprint of the place; false if no tag can be moved.
-    fn insert_by_moving(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        place: Place,
-    ) -> bool;
-    fn contains(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> bool;
-    fn count(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> u64;
-    fn insert(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hash: u64,
-    ) -> bool;
-    fn remove(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hash: u64,
-    ) -> bool;
-    fn contains_batch(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &[CacheLine],
-        hashes: &[u64],
-        found: &mut [u64],
-    );
-    /// Looks up many hashes with any instructions.
-    fn contains_groups(
-        select: impl Planes,
-        params: PairParams,
-        blocks: &[CacheLine],
-        hashes: &[u64],
-        found: &mut [u64],
-    );
-    fn insert_batch(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hashes: &[u64],
-    ) -> usize;
-    fn remove_batch(
-        select: impl Planes,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        hashes: &[u64],
-        removed: &mut [u64],
-    ) -> u64;
 }
 
 /// Returns a plane; 0 after the last one.
@@ -195,16 +117,5 @@ impl Planes for Portable {
         let below = (1 << (slot & 63)) - 1;
         change_planes::<TAG_BITS, BYTES>(block, |_, plane| plane & below | plane >> 1 & !below);
         Header::<TAG_BITS, BYTES>::set(block, header);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn insert_by_moving<Ops: TableOps>(
-        self,
-        params: &PairParams,
-        blocks: &mut [CacheLine],
-        place: Place,
-    ) -> bool {
-        Ops::insert_by_moving(self, params, blocks, place)
     }
 }

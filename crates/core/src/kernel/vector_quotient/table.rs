@@ -2,21 +2,16 @@
 
 use core::hint::select_unpredictable;
 
-use super::batch;
+use super::batch::{self, TableInstructions};
 use super::block::{BlockOps, bytes, pair};
 use super::header::BLOCK;
 use super::operations::{Operations, with_shape};
-use super::planes::{Planes, TableOps};
+use super::planes::Planes;
 use super::shape::{Fingerprint, PairParams, Place};
 use crate::kernel::cpu::KernelHandle;
 use crate::kernel::primitives::prefetch;
 use crate::kernel::select::Portable;
 use crate::store::{CacheLine, line_as_bytes, line_as_bytes_mut};
-
-#[cfg(target_arch = "x86_64")]
-use super::avx512::Avx512Gfni;
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::{cpu::Kernel, select::Avx2Bmi2};
 
 /// Tags whose other blocks are prefetched together when a tag must move.
 const CANDIDATES: u32 = 4;
@@ -32,22 +27,7 @@ pub(crate) struct PairTable {
 impl PairTable {
     /// Creates a table; `kernel` selects its instructions.
     pub(crate) fn new(params: PairParams, kernel: KernelHandle) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if kernel.kernel() == Kernel::Avx512
-            // Batches compute the numbers of blocks in 32 bits.
-            && params.blocks() >> 32 == 0
-            && let Some(has) = Avx512Gfni::new()
-        {
-            return Self { params, operations: Operations::avx512(has, &params) };
-        }
-        #[cfg(target_arch = "x86_64")]
-        if !kernel.kernel().is_baseline()
-            && let Some(has) = Avx2Bmi2::new()
-        {
-            return Self { params, operations: Operations::avx2(has, &params) };
-        }
-        let _ = kernel;
-        Self { params, operations: Operations::portable(&params) }
+        Self { params, operations: kernel.pair_operations(&params) }
     }
 
     /// Returns the place of a hash.
@@ -127,24 +107,25 @@ impl PairTable {
     /// Returns the number of tags of a block, if the block is sound.
     pub(super) fn checked_len(&self, line: &CacheLine) -> Option<u32> {
         let (block, buckets) = (line_as_bytes(line), self.params.shape.buckets);
-        with_shape!(self.params, Ops => Ops::checked_len(block, buckets))
+        with_shape!(self.params, |T, B| BlockOps::<T, B>::checked_len(block, buckets))
     }
 
     /// Returns the fingerprints of a sound block.
     pub(crate) fn fingerprints(&self, line: &CacheLine) -> impl Iterator<Item = Fingerprint> {
         let (block, params) = (*line_as_bytes(line), self.params);
-        let len = with_shape!(params, Ops => Ops::len(&block));
-        (0..len)
-            .map(move |slot| with_shape!(params, Ops => Ops::fingerprint(Portable, &block, slot)))
+        let len = with_shape!(params, |T, B| BlockOps::<T, B>::len(&block));
+        (0..len).map(move |slot| {
+            with_shape!(params, |T, B| BlockOps::<T, B>::fingerprint(Portable, &block, slot))
+        })
     }
 
     /// Adds a fingerprint to a block or to the other block of it; false if there is no slot.
     pub(crate) fn insert_fingerprint(&self, blocks: &mut [CacheLine], place: Place) -> bool {
         let params = self.params;
         let other = self.second_block(place);
-        with_shape!(params, Ops => {
-            Ops::insert_if_free(Portable, blocks, place.block, place.fingerprint)
-                || Ops::insert_into(Portable, params, blocks, place, other)
+        with_shape!(params, |T, B| {
+            BlockOps::<T, B>::insert_if_free(Portable, blocks, place.block, place.fingerprint)
+                || BlockOps::<T, B>::insert_into(Portable, params, blocks, place, other)
         })
     }
 }
@@ -238,7 +219,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// Inserts the fingerprint of a hash into its first block, or else into the second one.
     #[inline(always)]
     pub(super) fn insert_hash(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -252,7 +233,7 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     /// tag of one of them to the other block of that tag.
     #[inline(always)]
     fn insert_into(
-        select: impl Planes,
+        select: impl TableInstructions,
         params: PairParams,
         blocks: &mut [CacheLine],
         place: Place,
@@ -260,7 +241,11 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     ) -> bool {
         Self::insert_if_free(select, blocks, other, place.fingerprint)
             || [place.block, other].into_iter().any(|block| {
-                select.insert_by_moving::<Self>(&params, blocks, Place { block, ..place })
+                select.insert_by_moving::<TAG_BITS, BYTES>(
+                    &params,
+                    blocks,
+                    Place { block, ..place },
+                )
             })
     }
 
@@ -271,10 +256,13 @@ impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
     }
 }
 
-impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, BYTES> {
+/// The operations of a table.
+impl<const TAG_BITS: usize, const BYTES: usize> BlockOps<TAG_BITS, BYTES> {
+    /// Moves any tag from the block of a place, which is full, to the other block of that tag, and
+    /// inserts the fingerprint of the place; false if no tag can be moved.
     #[inline(always)]
-    fn insert_by_moving(
-        select: impl Planes,
+    pub(super) fn insert_by_moving(
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         place: Place,
@@ -305,7 +293,12 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn contains(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> bool {
+    pub(super) fn contains(
+        select: impl TableInstructions,
+        params: &PairParams,
+        blocks: &[CacheLine],
+        hash: u64,
+    ) -> bool {
         let params = Self::constant(params);
         let place = params.place(hash);
         let numbers = [place.block, params.second_block(hash, place)];
@@ -315,7 +308,12 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn count(select: impl Planes, params: &PairParams, blocks: &[CacheLine], hash: u64) -> u64 {
+    pub(super) fn count(
+        select: impl TableInstructions,
+        params: &PairParams,
+        blocks: &[CacheLine],
+        hash: u64,
+    ) -> u64 {
         let params = Self::constant(params);
         let place = params.place(hash);
         let other = params.second_block(hash, place);
@@ -328,8 +326,8 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn insert(
-        select: impl Planes,
+    pub(super) fn insert(
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -338,8 +336,8 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn remove(
-        select: impl Planes,
+    pub(super) fn remove(
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hash: u64,
@@ -348,31 +346,20 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn contains_batch(
-        select: impl Planes,
+    pub(super) fn contains_batch(
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &[CacheLine],
         hashes: &[u64],
         found: &mut [u64],
     ) {
         let params = Self::constant(params);
-        select.contains_batch::<TAG_BITS, BYTES, Self>(params, blocks, hashes, found);
+        select.contains_batch::<TAG_BITS, BYTES>(params, blocks, hashes, found);
     }
 
     #[inline(always)]
-    fn contains_groups(
-        select: impl Planes,
-        params: PairParams,
-        blocks: &[CacheLine],
-        hashes: &[u64],
-        found: &mut [u64],
-    ) {
-        batch::contains::<TAG_BITS, BYTES>(select, params, blocks, hashes, found);
-    }
-
-    #[inline(always)]
-    fn insert_batch(
-        select: impl Planes,
+    pub(super) fn insert_batch(
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],
@@ -381,8 +368,8 @@ impl<const TAG_BITS: usize, const BYTES: usize> TableOps for BlockOps<TAG_BITS, 
     }
 
     #[inline(always)]
-    fn remove_batch(
-        select: impl Planes,
+    pub(super) fn remove_batch(
+        select: impl TableInstructions,
         params: &PairParams,
         blocks: &mut [CacheLine],
         hashes: &[u64],

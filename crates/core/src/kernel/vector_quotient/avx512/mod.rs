@@ -13,10 +13,13 @@ mod batch;
 
 use core::arch::x86_64::*;
 
+use super::batch::TableInstructions;
+use super::block::BlockOps;
 use super::header::BLOCK;
-use super::planes::{Planes, TableOps, slot_mask};
+use super::planes::{Planes, slot_mask};
 use super::shape::{PairParams, Place};
-use crate::kernel::select::{Avx2Bmi2, Select};
+use crate::kernel::avx2::Avx2;
+use crate::kernel::select::Select;
 use crate::store::CacheLine;
 
 /// Bits of a tag that are compared at once, and bytes of a lane.
@@ -24,34 +27,22 @@ const LANE: usize = 8;
 /// Comparisons of a tag, at most.
 const MAX_PARTS: usize = 3;
 
-/// Proof that the machine has AVX-512 with VBMI, VBMI2, VPOPCNTDQ and GFNI, and the instructions of [`Avx2Bmi2`].
+/// Proof that the machine has AVX-512 with VBMI, VBMI2, VPOPCNTDQ and GFNI, and the instructions of [`Avx2`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Avx512Gfni(Avx2Bmi2);
+pub(super) struct Avx512Gfni(Avx2);
 
 impl Avx512Gfni {
-    /// Returns `None` if the machine does not have the instructions.
-    pub(super) fn new() -> Option<Self> {
-        let has = cpu_has!(
-            "avx512f",
-            "avx512bw",
-            "avx512dq",
-            "avx512vl",
-            "avx512vbmi",
-            "avx512vbmi2",
-            "avx512vpopcntdq",
-            "gfni"
-        );
-        Avx2Bmi2::new().filter(|_| has).map(Self)
+    /// Returns whether a machine with [`Avx512`](crate::kernel::avx512::Avx512) has the other instructions.
+    pub(super) fn completes_avx512() -> bool {
+        cpu_has!("avx512vbmi", "avx512vbmi2", "avx512vpopcntdq", "gfni")
     }
 
-    /// Returns a value without a check.
-    ///
     /// # Safety
     /// The machine must have the instructions.
     #[inline(always)]
     pub(super) unsafe fn new_unchecked() -> Self {
         // SAFETY: the caller guarantees the instructions.
-        Self(unsafe { Avx2Bmi2::new_unchecked() })
+        Self(unsafe { Avx2::new_unchecked() })
     }
 }
 
@@ -343,9 +334,11 @@ impl Planes for Avx512Gfni {
         };
         *block = to_bytes(new);
     }
+}
 
+impl TableInstructions for Avx512Gfni {
     #[inline(always)]
-    fn contains_batch<const TAG_BITS: usize, const BYTES: usize, Ops: TableOps>(
+    fn contains_batch<const TAG_BITS: usize, const BYTES: usize>(
         self,
         params: PairParams,
         blocks: &[CacheLine],
@@ -357,14 +350,14 @@ impl Planes for Avx512Gfni {
     }
 
     #[inline(always)]
-    fn insert_by_moving<Ops: TableOps>(
+    fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
         self,
         params: &PairParams,
         blocks: &mut [CacheLine],
         place: Place,
     ) -> bool {
         // SAFETY: an `Avx512Gfni` is proof that the machine has the instructions.
-        unsafe { insert_by_moving::<Ops>(self, params, blocks, place) }
+        unsafe { insert_by_moving::<TAG_BITS, BYTES>(self, params, blocks, place) }
     }
 }
 
@@ -373,11 +366,11 @@ impl Planes for Avx512Gfni {
     enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,gfni",
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt"
 )]
-fn insert_by_moving<Ops: TableOps>(
+fn insert_by_moving<const TAG_BITS: usize, const BYTES: usize>(
     select: Avx512Gfni,
     params: &PairParams,
     blocks: &mut [CacheLine],
     place: Place,
 ) -> bool {
-    Ops::insert_by_moving(select, params, blocks, place)
+    BlockOps::<TAG_BITS, BYTES>::insert_by_moving(select, params, blocks, place)
 }
