@@ -43,16 +43,13 @@ impl<'a> Call<'a> {
         self.args.len()
     }
 
-    /// Returns an error unless there are `len` arguments, including the name of the command.
+    /// Returns an error if the number of arguments, including the name of the command, is not the
+    /// arity; a negative arity is a minimum.
     #[inline]
-    pub(crate) fn expect_len(&self, len: usize) -> Result<(), ReplyError> {
-        if self.len() == len { Ok(()) } else { Err(ReplyError::WrongArity) }
-    }
-
-    /// Returns an error if there are less than `min` arguments, including the name of the command.
-    #[inline]
-    pub(crate) fn expect_min_len(&self, min: usize) -> Result<(), ReplyError> {
-        if self.len() >= min { Ok(()) } else { Err(ReplyError::WrongArity) }
+    pub(super) fn check_arity(&self, arity: i32) -> Result<(), ReplyError> {
+        let expected = arity.unsigned_abs() as usize;
+        let valid = self.len() == expected || (arity < 0 && self.len() > expected);
+        if valid { Ok(()) } else { Err(ReplyError::WrongArity) }
     }
 
     /// Returns the argument at an index; empty after the last.
@@ -176,6 +173,12 @@ impl<'a> Call<'a> {
         self.replied.set(true);
         // SAFETY: as above; no reply is longer than `c_long::MAX`.
         unsafe { (api().reply_array)(self.context, length as c_long) };
+    }
+
+    /// Replies with an array of booleans.
+    pub(crate) fn booleans(&self, length: usize, value: impl Fn(usize) -> bool) {
+        self.array(length);
+        (0..length).for_each(|at| self.boolean(value(at)));
     }
 
     /// Begins a map of `pairs` pairs: a flat array in RESP2.

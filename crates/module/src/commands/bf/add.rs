@@ -3,11 +3,10 @@
 use petal::HashSpec;
 
 use super::reserve::NewBloom;
-use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
+use super::{EXPANSION, NONSCALING};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
-use crate::bindings::metrics;
-use crate::bindings::{Call, Command, ReplyError};
+use crate::bindings::{Call, Command, ReplyError, metrics};
 use crate::commands::args::{Strictness, integer};
 use crate::commands::{
     InsertedItems, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
@@ -23,16 +22,12 @@ impl Command for Add {
         name: c"BF.ADD",
         summary: c"Adds an item to a Bloom filter; creates the filter if the key is missing",
         complexity: c"O(layers), of which there are few",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, ITEM],
-        categories: BLOOM,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         insert(call, 2, None, ReplyShape::Single)
     }
 }
@@ -44,16 +39,12 @@ impl Command for Madd {
         name: c"BF.MADD",
         summary: c"Adds items to a Bloom filter; creates the filter if the key is missing",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, ITEMS],
-        categories: BLOOM,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         insert(call, 2, None, ReplyShape::Array)
     }
 }
@@ -151,12 +142,10 @@ impl Command for Insert {
         summary:
             c"Adds items to a Bloom filter; creates it with the given options if the key is missing",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"capacity", ArgKind::Integer).option(c"CAPACITY"),
             Arg::new(c"error", ArgKind::Double).option(c"ERROR"),
             EXPANSION,
@@ -165,13 +154,11 @@ impl Command for Insert {
             Arg::new(c"tightening_ratio", ArgKind::Double).option(c"TIGHTENING"),
             Arg::new(c"seed", ArgKind::Text).option(c"SEED"),
             Arg::new(c"scale_to", ArgKind::Integer).option(c"VALIDATESCALETO"),
-            Arg::item().multiple().after(c"ITEMS"),
+            Arg::ITEMS.after(c"ITEMS"),
         ],
-        categories: BLOOM,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(4)?;
         let (strictness, settings) = (Strictness::of(call), Settings::current());
         let mut new = NewBloom::defaults(&settings);
         let (mut nocreate, mut nonscaling) = (false, false);
@@ -244,7 +231,7 @@ impl Command for Insert {
             ));
         }
         if nocreate && bloom(call.open_read(1).filter())?.is_none() {
-            return Err(ReplyError::Static("ERR not found"));
+            return Err(ReplyError::NOT_FOUND);
         }
         insert(call, items, Some(new), ReplyShape::Array)
     }

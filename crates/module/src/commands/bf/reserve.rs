@@ -1,6 +1,6 @@
 //! `BF.RESERVE`, and the parameters of filters that `BF.*` creates.
 
-use super::{BLOOM, EXPANSION, KEY, NONSCALING};
+use super::{EXPANSION, NONSCALING};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::{Layout, Settings};
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
@@ -65,18 +65,15 @@ impl Command for Reserve {
         name: c"BF.RESERVE",
         summary: c"Creates an empty Bloom filter",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"error_rate", ArgKind::Double),
             Arg::new(c"capacity", ArgKind::Integer),
             EXPANSION,
             NONSCALING,
         ],
-        categories: BLOOM,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {

@@ -16,16 +16,10 @@ use std::ops::RangeInclusive;
 
 use super::args::integer;
 use super::memory_limit;
-use crate::bindings::command_spec::Arg;
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, KeyContent, ReplyError, metrics};
 use crate::error::FilterError;
 use crate::filters::{CuckooOps, GrowthLimits, MAX_COPIES, StoredFilter};
-
-const KEY: Arg = Arg::key();
-const ITEM: Arg = Arg::item();
-const ITEMS: Arg = Arg::item().multiple();
-const CUCKOO: &std::ffi::CStr = c"cuckoo";
 
 /// Parses an integer within a range.
 pub(super) fn parse_u16(arg: &[u8], range: RangeInclusive<u16>) -> Option<u16> {

@@ -2,10 +2,9 @@
 
 use petal::BatchResults;
 
-use super::{CUCKOO, ITEM, ITEMS, KEY, filter};
-use crate::bindings::command_spec::{CommandSpec, RO_ACCESS, first_key};
-use crate::bindings::metrics;
-use crate::bindings::{Call, Command, ReplyError};
+use super::filter;
+use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
+use crate::bindings::{Call, Command, ReplyError, metrics};
 
 pub(in crate::commands) struct Exists;
 
@@ -14,16 +13,12 @@ impl Command for Exists {
         name: c"CF.EXISTS",
         summary: c"Returns whether an item may be in a cuckoo filter",
         complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let key = call.open_read(1);
         let found = match filter(key.filter())? {
             Some(filter) => {
@@ -48,16 +43,12 @@ impl Command for Mexists {
         name: c"CF.MEXISTS",
         summary: c"Returns which items may be in a cuckoo filter",
         complexity: c"O(items * layers)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEMS],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let key = call.open_read(1);
         let count = call.len() - 2;
         let mut found = BatchResults::new();
@@ -82,16 +73,12 @@ impl Command for Count {
         name: c"CF.COUNT",
         summary: c"Returns the number of copies of an item in a cuckoo filter; an upper bound",
         complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let key = call.open_read(1);
         let filter = filter(key.filter())?;
         call.count(filter.map_or(0, |filter| filter.count(filter.hash(call.arg(2)))));
@@ -106,18 +93,14 @@ impl Command for Info {
         name: c"CF.INFO",
         summary: c"Returns size, buckets, layers, items and parameters of a cuckoo filter",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: 2,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY],
-        categories: CUCKOO,
+        args: &[Arg::KEY],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(2)?;
         let key = call.open_read(1);
-        let filter = filter(key.filter())?.ok_or(ReplyError::Static("ERR not found"))?;
+        let filter = filter(key.filter())?.ok_or(ReplyError::NOT_FOUND)?;
         let info = filter.info();
         let fields = [
             (c"Size", info.size),

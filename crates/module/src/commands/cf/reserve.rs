@@ -1,6 +1,6 @@
 //! `CF.RESERVE`, and the parameters of filters that `CF.*` creates.
 
-use super::{CUCKOO, KEY, filter};
+use super::filter;
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::{Layout, Settings};
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError, WriteKey};
@@ -75,18 +75,15 @@ impl Command for Reserve {
         name: c"CF.RESERVE",
         summary: c"Creates an empty cuckoo filter",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"capacity", ArgKind::Integer),
             Arg::new(c"bucketsize", ArgKind::Integer).option(c"BUCKETSIZE"),
             Arg::new(c"maxiterations", ArgKind::Integer).option(c"MAXITERATIONS"),
             Arg::new(c"expansion", ArgKind::Integer).option(c"EXPANSION"),
         ],
-        categories: CUCKOO,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {

@@ -4,7 +4,6 @@
 use std::ffi::CStr;
 use std::ops::Range;
 
-use super::{KEY, PETAL};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplayLoss, ReplicatedArg, ReplyError, WriteKey};
@@ -38,12 +37,10 @@ impl Command for Reserve {
             create colliding items. BUCKETSIZE and MAXITERATIONS are only reported by CF.INFO. \
             TTL: the key expires after this time",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"error_rate", ArgKind::Double),
             Arg::new(c"capacity", ArgKind::Integer),
             Arg {
@@ -81,11 +78,9 @@ impl Command for Reserve {
             Arg::new(c"seed", ArgKind::Text).option(c"SEED"),
             TTL,
         ],
-        categories: PETAL,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(4)?;
         let new = NewFilter::parse(call, 2..call.len())?;
         let mut key = call.open_write(1);
         if key.filter().complete()?.is_some() {
