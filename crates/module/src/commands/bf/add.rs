@@ -4,10 +4,12 @@ use petal::HashSpec;
 
 use super::reserve::NewBloom;
 use super::{EXPANSION, NONSCALING};
+use crate::bindings::ReplyError::Static;
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplyError, metrics};
-use crate::commands::args::{Strictness, integer};
+use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::{CallOptions, Strictness, integer, positive};
 use crate::commands::{
     InsertedItems, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
     replicate_inserts,
@@ -74,7 +76,7 @@ fn insert(
         let filter =
             spec.build(limit).inspect_err(|error| damage_if_replayed(call, &mut key, error))?;
         if new.scale_to.is_some_and(|capacity| filter.capacity_within(limit) < capacity) {
-            return Err(ReplyError::Static(
+            return Err(Static(
                 "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
             ));
         }
@@ -125,9 +127,9 @@ fn insert_error(error: FilterError) -> ReplyError {
     match error {
         FilterError::OutOfMemory => {
             metrics::rejected(&error);
-            ReplyError::Static("ERR problem inserting into filter")
+            Static("ERR problem inserting into filter")
         }
-        FilterError::Unsupported => ReplyError::Static(
+        FilterError::Unsupported => Static(
             "ERR items cannot be added to a filter of this type: build it again and import it",
         ),
         error => error.into(),
@@ -164,54 +166,51 @@ impl Command for Insert {
         let (mut nocreate, mut nonscaling) = (false, false);
         let (mut capacity, mut fpr, mut growth) = (None, None, None);
         let mut items = None;
-        let mut at = 2;
-        while at < call.len() {
-            let option = strictness.option(call.arg(at), true);
-            let value = call.arg(at + 1);
-            at += 1;
-            if option == b"ITEMS" {
-                items = Some(at);
-                break;
-            } else if option == b"NOCREATE" {
-                nocreate = true;
-                continue;
-            } else if option == b"NONSCALING" {
-                nonscaling = true;
-                continue;
-            }
-            // Options with a value; RedisBloom compares the number of arguments first.
-            if at == call.len() && NUMBERS.contains(&&*option) {
-                return Err(ReplyError::WrongArity);
-            }
-            if option == b"CAPACITY" {
-                capacity = Some(integer(value).ok_or(ReplyError::Static("Bad capacity"))?);
-            } else if option == b"ERROR" {
-                fpr = Some(strictness.number(value).ok_or(ReplyError::Static("Bad error rate"))?);
-            } else if option == b"EXPANSION" {
-                growth = Some(integer(value).ok_or(ReplyError::Static("Bad expansion"))?);
-            } else if option == b"TIGHTENING" {
-                // Checked only: petal chooses the rates of its layers.
-                let ratio = strictness
-                    .number(value)
-                    .ok_or(ReplyError::Static("ERR bad tightening ratio"))?;
-                if !(ratio > 0.0 && ratio < 1.0) {
-                    return Err(ReplyError::Static("ERR (0 < tightening ratio range < 1)"));
+        let mut options = CallOptions::new(Self::SPEC.args, call.args_from(2), |token| {
+            strictness.option(token, true)
+        });
+        while let Some(option) = options.next() {
+            match option {
+                Flag("ITEMS") => {
+                    items = Some(call.len() - options.rest());
+                    break;
                 }
-            } else if option == b"SEED" {
-                new.seed = Some(fold_seed(value).ok_or(ReplyError::Static("ERR invalid seed"))?);
-            } else if option == b"VALIDATESCALETO" {
-                let scale_to = integer(value).and_then(|keys| u64::try_from(keys).ok());
-                let bad = ReplyError::Static("ERR bad capacity");
-                new.scale_to = Some(scale_to.filter(|keys| *keys > 0).ok_or(bad)?);
-            } else {
-                return Err(ReplyError::Static("Unknown argument received"));
+                Flag("NOCREATE") => nocreate = true,
+                Flag(_) => nonscaling = true,
+                // RedisBloom compares the number of arguments first.
+                Value("CAPACITY" | "ERROR" | "EXPANSION", None) => {
+                    return Err(ReplyError::WrongArity);
+                }
+                Value(token, value) => {
+                    let value = value.unwrap_or_default();
+                    let (int, number) = (|| integer(value), || strictness.number(value));
+                    match token {
+                        "CAPACITY" => capacity = Some(int().ok_or(Static("Bad capacity"))?),
+                        "ERROR" => fpr = Some(number().ok_or(Static("Bad error rate"))?),
+                        "EXPANSION" => growth = Some(int().ok_or(Static("Bad expansion"))?),
+                        "SEED" => {
+                            let seed = fold_seed(value).ok_or(Static("ERR invalid seed"))?;
+                            new.seed = Some(seed);
+                        }
+                        "VALIDATESCALETO" => {
+                            let scale_to = int().and_then(positive);
+                            new.scale_to = Some(scale_to.ok_or(Static("ERR bad capacity"))?);
+                        }
+                        // TIGHTENING is checked only: petal chooses the rates of its layers.
+                        _ => {
+                            let ratio = number().ok_or(Static("ERR bad tightening ratio"))?;
+                            if !(ratio > 0.0 && ratio < 1.0) {
+                                return Err(Static("ERR (0 < tightening ratio range < 1)"));
+                            }
+                        }
+                    }
+                }
+                Unknown(_) => return Err(Static("Unknown argument received")),
             }
-            at += 1;
         }
         let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
         // As in RedisBloom, numbers out of range are reported after all that cannot be parsed.
-        let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
-        let bad = ReplyError::Static("Bad argument received");
+        let bad = Static("Bad argument received");
         if let Some(capacity) = capacity {
             new.capacity = positive(capacity).ok_or(bad.clone())?;
             new.has_capacity = true;
@@ -226,9 +225,7 @@ impl Command for Insert {
             new.growth = None;
         }
         if nonscaling && new.scale_to.is_some() {
-            return Err(ReplyError::Static(
-                "ERR cannot use NONSCALING and VALIDATESCALETO options together",
-            ));
+            return Err(Static("ERR cannot use NONSCALING and VALIDATESCALETO options together"));
         }
         if nocreate && bloom(call.open_read(1).filter())?.is_none() {
             return Err(ReplyError::NOT_FOUND);
@@ -236,9 +233,6 @@ impl Command for Insert {
         insert(call, items, Some(new), ReplyShape::Array)
     }
 }
-
-/// The options of RedisBloom that have a number.
-const NUMBERS: [&[u8]; 3] = [b"CAPACITY", b"ERROR", b"EXPANSION"];
 
 /// Folds a seed of 32 bytes, as in valkey-bloom, to a key of 16 bytes.
 fn fold_seed(seed: &[u8]) -> Option<[u8; 16]> {

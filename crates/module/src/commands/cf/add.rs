@@ -5,7 +5,8 @@ use super::{filter_mut, growth_limits, insert_error};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplicatedArg, ReplyError, WriteKey, metrics};
-use crate::commands::args::{Strictness, integer};
+use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::{CallOptions, Strictness, integer};
 use crate::commands::damage_if_replayed;
 use crate::error::FilterError;
 use crate::filters::CuckooOps;
@@ -162,25 +163,22 @@ fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
     let strictness = Strictness::of(call);
     let mut new = NewCuckoo::defaults(&Settings::current());
     let (mut nocreate, mut items) = (false, None);
-    let mut at = 2;
-    while at < call.len() {
-        let option = strictness.option(call.arg(at), false);
-        at += 1;
-        if option == b"ITEMS" {
-            items = Some(at);
-            break;
-        } else if option == b"NOCREATE" {
-            nocreate = true;
-        } else if option == b"CAPACITY" {
-            // RedisBloom checks the capacity before it looks at the next argument.
-            if at == call.len() {
-                return Err(ReplyError::WrongArity);
+    let spell = |token: &[u8]| strictness.option(token, false);
+    let mut options = CallOptions::new(INSERT_ARGS, call.args_from(2), spell);
+    while let Some(option) = options.next() {
+        match option {
+            Flag("ITEMS") => {
+                items = Some(call.len() - options.rest());
+                break;
             }
-            let capacity = integer(call.arg(at)).ok_or(ReplyError::Static("Bad capacity"))?;
-            new = new.with_capacity(strictness, capacity)?;
-            at += 1;
-        } else {
-            return Err(ReplyError::Static("Unknown argument received"));
+            Flag(_) => nocreate = true,
+            // RedisBloom checks the capacity before it looks at the next argument.
+            Value(_, capacity) => {
+                let capacity = integer(capacity.ok_or(ReplyError::WrongArity)?);
+                let capacity = capacity.ok_or(ReplyError::Static("Bad capacity"))?;
+                new = new.with_capacity(strictness, capacity)?;
+            }
+            Unknown(_) => return Err(ReplyError::Static("Unknown argument received")),
         }
     }
     let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;

@@ -2,18 +2,18 @@
 //! layout are also replicated by this command, so [`reserve_args`] is the inverse of [`parse`].
 
 use std::ffi::CStr;
-use std::ops::Range;
+use std::fmt::Display;
+use std::ops::{Range, RangeInclusive};
 
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplayLoss, ReplicatedArg, ReplyError, WriteKey};
-use crate::commands::args::{Strictness, integer, is_option};
+use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::{CallOptions, Strictness, integer_within, is_option};
 use crate::commands::bf::{parse_capacity, parse_expansion, parse_fpr};
-use crate::commands::cf;
 use crate::commands::{memory_limit, replicate_creation};
 use crate::error::FilterError;
-use crate::filters::Clock;
-use crate::filters::{FilterKind, FilterSpec, Growth, MAX_EXPANSION};
+use crate::filters::{Clock, FilterKind, FilterSpec, Growth, MAX_EXPANSION};
 
 /// Maximum time to live in milliseconds: a thousand years.
 const MAX_TIME_TO_LIVE: u64 = 1000 * 366 * 86_400_000;
@@ -139,9 +139,7 @@ fn take_time_to_live(args: &mut Vec<&[u8]>) -> Result<Option<u64>, ReplyError> {
     let at = at + 2;
     let value = *args.get(at + 1).ok_or(ReplyError::Static("ERR TTL needs a value"))?;
     args.drain(at..at + 2);
-    let time = parse_duration(value).filter(|time| *time <= MAX_TIME_TO_LIVE);
-    let bad = ReplyError::Static("ERR TTL is a time above 0 such as 7d, 12h, 30m, 45s or 1500ms");
-    time.map(Some).ok_or(bad)
+    parse_time("TTL", value, MAX_TIME_TO_LIVE).map(Some)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -188,48 +186,41 @@ struct Options {
 impl Options {
     fn parse(args: &[&[u8]]) -> Result<Self, ReplyError> {
         let mut options = Self::default();
-        let mut args = args.iter().copied();
-        while let Some(option) = args.next() {
-            let mut value = |missing| args.next().ok_or(ReplyError::Static(missing));
-            if is_option(option, "TYPE") {
-                options.filter_type = Some(parse_type(value("ERR TYPE needs a value")?)?);
-            } else if is_option(option, "EXPANSION") {
-                options.expansion = Some(parse_expansion(value("ERR no expansion")?)?);
-            } else if is_option(option, "GROWTHSHARE") {
-                let share = integer(value("ERR GROWTHSHARE needs a value")?)
-                    .and_then(|parts| u64::try_from(parts).ok())
-                    .filter(|parts| (2..=1 << 16).contains(parts));
-                let bad = "ERR GROWTHSHARE is a number from 2 to 65536";
-                options.growth_share = Some(share.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "SATURATE") {
-                options.saturate = true;
-            } else if is_option(option, "NONSCALING") {
-                options.nonscaling = true;
-            } else if is_option(option, "WINDOW") {
-                let time = parse_duration(value("ERR WINDOW needs a value")?);
-                let bad = "ERR WINDOW is a time above 0 such as 7d, 12h, 30m, 45s or 1500ms";
-                options.window = Some(time.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "LAST") {
-                options.last = true;
-            } else if is_option(option, "GENERATIONS") {
-                let number = integer(value("ERR GENERATIONS needs a value")?)
-                    .and_then(|number| u32::try_from(number).ok())
-                    .filter(|number| (2..=12).contains(number));
-                let bad = "ERR GENERATIONS is a number from 2 to 12";
-                options.generations = Some(number.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "BUCKETSIZE") {
-                let size = cf::parse_u16(value("ERR BUCKETSIZE needs a value")?, 1..=255);
-                let bad = "ERR BUCKETSIZE is a number from 1 to 255";
-                options.bucket_size = Some(size.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "MAXITERATIONS") {
-                let number = cf::parse_u16(value("ERR MAXITERATIONS needs a value")?, 1..=u16::MAX);
-                let bad = "ERR MAXITERATIONS is a number from 1 to 65535";
-                options.iterations = Some(number.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "SEED") {
-                let seed = parse_seed(value("ERR SEED needs a value")?);
-                options.seed = Some(seed.ok_or(ReplyError::Static("ERR SEED is 32 hex digits"))?);
-            } else {
-                return Err(ReplyError::Message(format!("ERR unknown option {}", shown(option))));
+        let upper = <[u8]>::to_ascii_uppercase;
+        for option in CallOptions::new(Reserve::SPEC.args, args.iter().copied(), upper) {
+            match option {
+                Flag("SATURATE") => options.saturate = true,
+                Flag("NONSCALING") => options.nonscaling = true,
+                Flag(_) => options.last = true,
+                Value("EXPANSION", None) => return Err(ReplyError::Static("ERR no expansion")),
+                Value(name, None) => {
+                    return Err(ReplyError::Message(format!("ERR {name} needs a value")));
+                }
+                Value("TYPE", Some(arg)) => options.filter_type = Some(parse_type(arg)?),
+                Value("EXPANSION", Some(arg)) => options.expansion = Some(parse_expansion(arg)?),
+                Value("WINDOW", Some(arg)) => {
+                    options.window = Some(parse_time("WINDOW", arg, u64::MAX)?);
+                }
+                Value("SEED", Some(arg)) => {
+                    let seed =
+                        parse_seed(arg).ok_or(ReplyError::Static("ERR SEED is 32 hex digits"));
+                    options.seed = Some(seed?);
+                }
+                Value(name @ "GROWTHSHARE", Some(arg)) => {
+                    options.growth_share = Some(parse_number(name, arg, 2..=1 << 16)?);
+                }
+                Value(name @ "GENERATIONS", Some(arg)) => {
+                    options.generations = Some(parse_number(name, arg, 2..=12)?);
+                }
+                Value(name @ "BUCKETSIZE", Some(arg)) => {
+                    options.bucket_size = Some(parse_number(name, arg, 1..=255)?);
+                }
+                Value(name @ "MAXITERATIONS", Some(arg)) => {
+                    options.iterations = Some(parse_number(name, arg, 1..=u16::MAX)?);
+                }
+                // A second TTL; see `take_time_to_live`.
+                Value(name, Some(_)) => return Err(unknown_option(name.as_bytes())),
+                Unknown(arg) => return Err(unknown_option(arg)),
             }
         }
         Ok(options)
@@ -314,11 +305,32 @@ impl Options {
     }
 }
 
-/// Returns an argument for an error message: printable and short.
-fn shown(arg: &[u8]) -> String {
+/// Returns the error for an unknown option, which it shows printable and short.
+fn unknown_option(arg: &[u8]) -> ReplyError {
     const MAX_BYTES: usize = 40;
     let dots = if arg.len() > MAX_BYTES { "..." } else { "" };
-    format!("{}{dots}", arg[..arg.len().min(MAX_BYTES)].escape_ascii())
+    let shown = arg[..arg.len().min(MAX_BYTES)].escape_ascii();
+    ReplyError::Message(format!("ERR unknown option {shown}{dots}"))
+}
+
+/// Parses the number of an option.
+fn parse_number<T: TryFrom<i64> + PartialOrd + Display>(
+    name: &str,
+    arg: &[u8],
+    range: RangeInclusive<T>,
+) -> Result<T, ReplyError> {
+    integer_within(arg, &range).ok_or_else(|| {
+        let (min, max) = (range.start(), range.end());
+        ReplyError::Message(format!("ERR {name} is a number from {min} to {max}"))
+    })
+}
+
+/// Parses the time of an option to milliseconds.
+fn parse_time(name: &str, arg: &[u8], max: u64) -> Result<u64, ReplyError> {
+    parse_duration(arg).filter(|time| *time <= max).ok_or_else(|| {
+        let examples = "7d, 12h, 30m, 45s or 1500ms";
+        ReplyError::Message(format!("ERR {name} is a time above 0 such as {examples}"))
+    })
 }
 
 fn parse_type(arg: &[u8]) -> Result<TypeOption, ReplyError> {
@@ -580,7 +592,7 @@ mod tests {
             "0.01 9 SEED 00112233445566778899aabbccddeeffg",
         ];
         for line in wrong {
-            assert!(matches!(parse_line(line), Err(ReplyError::Static(_))), "{line}");
+            assert!(parse_line(line).is_err(), "{line}");
         }
         let long = format!("0.01 9 {}", "x".repeat(50));
         for (line, expected) in [
