@@ -1,8 +1,6 @@
 //! The operations of `CF.*`, for both layouts. Keys are hashed once for all layers.
 
-use petal::BatchResults;
-
-use super::{QuotientChain, StoredFilter};
+use super::StoredFilter;
 use crate::error::FilterError;
 use crate::redisbloom::{Cuckoo, MAX_ANNOUNCED_LAYERS};
 
@@ -51,9 +49,6 @@ pub(crate) trait CuckooOps {
 
     /// Returns whether the filter contains a key.
     fn contains(&self, hash: u64) -> bool;
-
-    /// Looks up several keys.
-    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults);
 
     /// Returns the number of copies of a key; an upper bound.
     fn count(&self, hash: u64) -> u64;
@@ -106,82 +101,6 @@ impl StoredFilter {
     }
 }
 
-impl CuckooOps for QuotientChain {
-    fn hash(&self, key: &[u8]) -> u64 {
-        self.hash(key)
-    }
-
-    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
-        match self.hash_spec() {
-            Some(spec) => super::hashes(spec, keys),
-            None => Vec::new(),
-        }
-    }
-
-    fn prefetch(&self, hash: u64) {
-        self.prefetch(hash);
-    }
-
-    fn contains(&self, hash: u64) -> bool {
-        self.contains(hash)
-    }
-
-    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults) {
-        self.contains_all(hashes, found);
-    }
-
-    fn count(&self, hash: u64) -> u64 {
-        self.count(hash)
-    }
-
-    fn rejects_inserts(&self, _: u64) -> bool {
-        false
-    }
-
-    fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
-        // Only filters with many copies count those of the key. Each layer has a first one.
-        if self.extra_copies() + self.layers() >= MAX_COPIES {
-            let copies = self.count(hash);
-            if copies >= MAX_COPIES && copies >= limits().copies {
-                return Err(FilterError::TooManyCopies);
-            }
-        }
-        match self.add(hash, 0, 0) {
-            Err(FilterError::MaxLayers) => {
-                let GrowthLimits { layers, bytes, .. } = limits();
-                self.add(hash, layers, bytes)
-            }
-            done => done,
-        }
-    }
-
-    fn remove(&mut self, hash: u64) -> bool {
-        self.remove(hash)
-    }
-
-    fn compact(&mut self) -> bool {
-        self.compact()
-    }
-
-    fn info(&self) -> CuckooInfo {
-        let params = self.params();
-        CuckooInfo {
-            size: self.memory_usage(),
-            buckets: self.first_slots() / u64::from(params.bucket_size.max(1)),
-            layers: self.layers(),
-            items: self.len(),
-            deleted: self.deletes(),
-            bucket_size: params.bucket_size,
-            expansion: params.expansion,
-            iterations: params.iterations,
-        }
-    }
-
-    fn capacity_and_fpr(&self) -> (u64, f64) {
-        (self.capacity(), self.params().fpr)
-    }
-}
-
 impl CuckooOps for Cuckoo {
     fn hash(&self, key: &[u8]) -> u64 {
         Self::hash(key)
@@ -196,10 +115,6 @@ impl CuckooOps for Cuckoo {
 
     fn contains(&self, hash: u64) -> bool {
         self.contains(hash)
-    }
-
-    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults) {
-        found.fill_with(hashes.len(), |at| self.contains(hashes[at]));
     }
 
     fn count(&self, hash: u64) -> u64 {
@@ -251,7 +166,7 @@ mod tests {
     use petal::HashSpec;
 
     use super::*;
-    use crate::filters::quotient_chain::ChainParams;
+    use crate::filters::quotient_chain::{ChainParams, QuotientChain};
     use crate::redisbloom::CuckooParams;
     use crate::server::count_allocations;
 

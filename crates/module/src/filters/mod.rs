@@ -20,8 +20,7 @@ use petal::{
 
 pub(crate) use container::{Container, ContainerContent, MAGIC, PREFIX_BYTES, PartialImport};
 pub(crate) use cuckoo::{CuckooInfo, CuckooOps, GrowthLimits, MAX_COPIES};
-
-pub(crate) use insert::Insertion;
+pub(crate) use insert::{InsertOutcome, Insertion};
 pub(crate) use layers::LayerInfo;
 pub(crate) use quotient_chain::QuotientChain;
 pub(crate) use spec::{FilterKind, FilterSpec, Growth, MAX_EXPANSION};
@@ -271,7 +270,7 @@ impl StoredFilter {
     /// overlap.
     pub(crate) fn contains_all<'k>(
         &self,
-        keys: impl Iterator<Item = &'k [u8]>,
+        mut keys: impl Iterator<Item = &'k [u8]>,
         clock: &impl Clock,
         found: &mut BatchResults,
     ) {
@@ -288,9 +287,12 @@ impl StoredFilter {
                 let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
                 found.fill_with(hashes.len(), |at| filter.contains(hashes[at]));
             }
-            Self::QuotientChain(_) | Self::RedisCuckoo(_) | Self::Partial(_) => {
-                found.fill_with(keys.count(), |_| false);
+            Self::QuotientChain(filter) => filter.contains_all(&filter.hashes(&mut keys), found),
+            Self::RedisCuckoo(filter) => {
+                let hashes: Vec<_> = keys.map(redisbloom::Cuckoo::hash).collect();
+                found.fill_with(hashes.len(), |at| filter.contains(hashes[at]));
             }
+            Self::Partial(_) => found.fill_with(keys.count(), |_| false),
         }
     }
 

@@ -11,11 +11,9 @@ use crate::bindings::{Call, Command, ReplyError, metrics};
 use crate::commands::args::CallOption::{Flag, Unknown, Value};
 use crate::commands::args::{CallOptions, Strictness, integer, positive};
 use crate::commands::{
-    InsertedItems, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
-    replicate_inserts,
+    Inserts, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
 };
 use crate::error::FilterError;
-use crate::filters::Insertion;
 
 pub(in crate::commands) struct Add;
 
@@ -87,32 +85,24 @@ fn insert(
     }
     let Some(stored) = bloom(key.filter_mut())? else { return Err(ReplyError::WrongType) };
     let time = advance_window(call, stored);
-    if shape == ReplyShape::Single {
-        let limit =
-            if stored.may_grow() { memory_limit(call, settings.memory_limit) } else { u64::MAX };
-        let inserted = match stored.insert(call.arg(items), limit) {
-            Ok(inserted) => inserted,
+    let is_single = shape == ReplyShape::Single;
+    let memory_limit = match is_single && !stored.may_grow() {
+        true => u64::MAX,
+        false => memory_limit(call, settings.memory_limit),
+    };
+    let verbatim = !created && new.is_none();
+    let inserts = Inserts { first: items, memory_limit, verbatim, time, changed: false };
+    if is_single {
+        match inserts.single(call, stored) {
+            Ok(new) => call.boolean(new),
             Err(error) => {
                 damage_if_replayed(call, &mut key, &error);
                 return Err(insert_error(error));
             }
-        };
-        let is_new = inserted.is_new();
-        metrics::added(u64::from(is_new), 1);
-        let (items, changed) = (items..items + 1, inserted != Insertion::Unchanged);
-        let inserted = InsertedItems { items, any_new: is_new, changed, verbatim: !created, time };
-        replicate_inserts(call, stored, inserted);
-        call.boolean(is_new);
+        }
         return Ok(());
     }
-    let limit = memory_limit(call, settings.memory_limit);
-    let outcome = stored.insert_all(call.args_from(items), limit);
-    let new_items = outcome.new.count_ones();
-    metrics::added(new_items, outcome.inserted as u64);
-    let any_new = new_items > 0;
-    let verbatim = !created && outcome.error.is_none() && new.is_none();
-    let (items, changed) = (items..items + outcome.inserted, outcome.changed);
-    replicate_inserts(call, stored, InsertedItems { items, any_new, changed, verbatim, time });
+    let outcome = inserts.all(call, stored);
     call.array(outcome.inserted + usize::from(outcome.error.is_some()));
     (0..outcome.inserted).for_each(|at| call.boolean(outcome.new.get(at)));
     if let Some(error) = outcome.error {

@@ -1,12 +1,10 @@
 //! `BF.EXISTS`, `BF.MEXISTS`, `BF.CARD` and `BF.INFO`.
 
-use petal::BatchResults;
-
 use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplyError, metrics};
 use crate::commands::args::is_option;
-use crate::commands::bloom;
+use crate::commands::{bloom, query_all};
 
 pub(in crate::commands) struct Exists;
 
@@ -51,18 +49,7 @@ impl Command for Mexists {
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
         let key = call.open_read(1);
-        let mut found = BatchResults::new();
-        let exists = match bloom(key.filter())? {
-            Some(stored) => {
-                stored.contains_all(call.args_from(2), call, &mut found);
-                true
-            }
-            None => false,
-        };
-        let positive = if exists { found.count_ones() } else { 0 };
-        metrics::queried(positive, (call.len() - 2) as u64);
-        call.array(call.len() - 2);
-        (0..call.len() - 2).for_each(|at| call.boolean(exists && found.get(at)));
+        query_all(call, bloom(key.filter())?);
         Ok(())
     }
 }

@@ -57,8 +57,7 @@ impl Command for Mdel {
             call.replicate_verbatim();
             call.notify(c"cuckoo.del", 1);
         }
-        call.array(removed.len());
-        removed.into_iter().for_each(|removed| call.boolean(removed));
+        call.booleans(removed.len(), |at| removed[at]);
         Ok(())
     }
 }

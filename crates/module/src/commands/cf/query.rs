@@ -1,10 +1,9 @@
 //! `CF.EXISTS`, `CF.MEXISTS`, `CF.COUNT` and `CF.INFO`.
 
-use petal::BatchResults;
-
 use super::filter;
 use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::{Call, Command, ReplyError, metrics};
+use crate::commands::query_all;
 
 pub(in crate::commands) struct Exists;
 
@@ -50,18 +49,8 @@ impl Command for Mexists {
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
         let key = call.open_read(1);
-        let count = call.len() - 2;
-        let mut found = BatchResults::new();
-        match filter(key.filter())? {
-            Some(filter) => {
-                let hashes = filter.hashes(&mut call.args_from(2));
-                filter.contains_all(&hashes, &mut found);
-            }
-            None => found.fill_with(count, |_| false),
-        }
-        metrics::queried(found.count_ones(), count as u64);
-        call.array(count);
-        (0..count).for_each(|at| call.boolean(found.get(at)));
+        filter(key.filter())?;
+        query_all(call, key.filter().complete()?);
         Ok(())
     }
 }

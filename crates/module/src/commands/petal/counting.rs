@@ -47,8 +47,7 @@ impl Command for Del {
             call.replicate_verbatim();
             call.notify(c"petal.del", 1);
         }
-        call.array(call.len() - 2);
-        (0..call.len() - 2).for_each(|at| call.boolean(exists && removed.get(at)));
+        call.booleans(call.len() - 2, |at| exists && removed.get(at));
         Ok(())
     }
 }

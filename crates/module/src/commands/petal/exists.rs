@@ -1,9 +1,8 @@
 //! `PETAL.EXISTS`: queries for which a missing key is an error.
 
-use petal::BatchResults;
-
 use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
-use crate::bindings::{Call, Command, ReplyError, metrics};
+use crate::bindings::{Call, Command, ReplyError};
+use crate::commands::query_all;
 
 pub(in crate::commands) struct Exists;
 
@@ -21,17 +20,7 @@ impl Command for Exists {
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
         let key = call.open_read(1);
         let stored = key.filter().complete()?.ok_or(ReplyError::NOT_FOUND)?;
-        let mut found = BatchResults::new();
-        match stored.as_cuckoo() {
-            Some(filter) => {
-                filter.contains_all(&filter.hashes(&mut call.args_from(2)), &mut found);
-            }
-            None => stored.contains_all(call.args_from(2), call, &mut found),
-        }
-        let count = call.len() - 2;
-        metrics::queried(found.count_ones(), count as u64);
-        call.array(count);
-        (0..count).for_each(|at| call.boolean(found.get(at)));
+        query_all(call, Some(stored));
         Ok(())
     }
 }
