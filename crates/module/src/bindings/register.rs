@@ -209,7 +209,7 @@ fn abi_args(args: &[Arg], arrays: &mut Vec<Vec<abi::Arg>>) -> *const abi::Arg {
     }
     array.push(abi::Arg::END);
     // Moving the vector does not move its elements.
-    let begin = array.as_ptr();
+    let pointer = array.as_ptr();
     arrays.push(array);
-    begin
+    pointer
 }

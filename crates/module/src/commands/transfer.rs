@@ -304,8 +304,8 @@ pub(super) fn load_chunk(call: &Call<'_>, iterator: u64) -> Option<Result<(), Re
         return None;
     }
     let end = iterator.checked_sub(1).and_then(|at| at.checked_add(PREFIX_BYTES as u64));
-    let begin = end.and_then(|end| end.checked_sub(data.len() as u64));
-    let pushed = match if starts { Some(0) } else { begin } {
+    let start = end.and_then(|end| end.checked_sub(data.len() as u64));
+    let pushed = match if starts { Some(0) } else { start } {
         Some(offset) => push(call, offset, data, PartialImport::container),
         None => Err(ReplyError::Static("ERR invalid offset - no link found")),
     };

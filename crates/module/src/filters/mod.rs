@@ -147,7 +147,7 @@ impl StoredFilter {
         }
     }
 
-    /// Returns the serialized form of a single filter in petal's layout.
+    /// Serializes a single filter in petal's layout.
     pub(crate) fn serialized(&self) -> Option<SerializedView<'_>> {
         match self {
             Self::Window(filter) => Some(filter.serialized()),
