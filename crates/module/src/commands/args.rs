@@ -177,6 +177,29 @@ pub(super) fn is_option(arg: &[u8], option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bindings::command_spec::ArgKind;
+
+    #[test]
+    fn options_are_found_by_the_specification() {
+        const SPEC: &[Arg] = &[
+            Arg::KEY,
+            Arg::one_of(
+                c"growth",
+                &[Arg::token(c"none", c"NONE"), Arg::new(c"n", ArgKind::Integer).after(c"BY")],
+            ),
+            Arg::ITEMS.after(c"ITEMS"),
+        ];
+        let args = [&b"none"[..], b"By", b"NONE", b"key", b"items", b"by"];
+        let options = CallOptions::new(SPEC, args.into_iter(), <[u8]>::to_ascii_uppercase);
+        let expected = [
+            CallOption::Flag("NONE"),
+            CallOption::Value("BY", Some(b"NONE")),
+            CallOption::Unknown(b"key"),
+            CallOption::Flag("ITEMS"),
+            CallOption::Value("BY", None),
+        ];
+        assert!(options.eq(expected));
+    }
 
     #[test]
     fn replayed_options_are_parsed_as_in_redisbloom() {

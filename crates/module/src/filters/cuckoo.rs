@@ -19,8 +19,8 @@ pub(crate) struct GrowthLimits {
     pub(crate) copies: u64,
 }
 
-/// The fields of `CF.INFO`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The fields of `CF.INFO`, and the capacity and target of `BF.INFO` and `PETAL.INFO`.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CuckooInfo {
     /// Bytes.
     pub(crate) size: u64,
@@ -34,6 +34,9 @@ pub(crate) struct CuckooInfo {
     /// 0 if the filter does not grow.
     pub(crate) expansion: u16,
     pub(crate) iterations: u16,
+    pub(crate) capacity: u64,
+    /// Target false-positive rate; 0 if the layout has none.
+    pub(crate) target_fpr: f64,
 }
 
 /// A filter that stores copies of keys and deletes them.
@@ -44,8 +47,8 @@ pub(crate) trait CuckooOps {
     /// Returns the hashes of keys.
     fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64>;
 
-    /// Prefetches the memory for a lookup or an insert.
-    fn prefetch(&self, hash: u64);
+    /// Prefetches the memory for a lookup or an insert, in layouts where this is known to help.
+    fn prefetch(&self, _hash: u64) {}
 
     /// Returns whether the filter contains a key.
     fn contains(&self, hash: u64) -> bool;
@@ -55,7 +58,9 @@ pub(crate) trait CuckooOps {
 
     /// Returns whether commands insert nothing at this maximum of layers, even into free slots, as
     /// in RedisBloom.
-    fn rejects_inserts(&self, max_layers: u64) -> bool;
+    fn rejects_inserts(&self, _max_layers: u64) -> bool {
+        false
+    }
 
     /// Inserts a copy of a key. The limits are read only if the filter has to grow or has
     /// [`MAX_COPIES`] of the key.
@@ -71,12 +76,7 @@ pub(crate) trait CuckooOps {
     /// Moves keys to older layers and frees empty ones. Returns whether the filter changed.
     fn compact(&mut self) -> bool;
 
-    /// Returns the fields of `CF.INFO`.
     fn info(&self) -> CuckooInfo;
-
-    /// Returns the current capacity and the target false-positive rate; a rate of 0 if the layout
-    /// has none.
-    fn capacity_and_fpr(&self) -> (u64, f64);
 }
 
 impl StoredFilter {
@@ -109,9 +109,6 @@ impl CuckooOps for Cuckoo {
     fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
         keys.map(Self::hash).collect()
     }
-
-    /// Does nothing: the gain from prefetching two buckets per layer has not been measured.
-    fn prefetch(&self, _: u64) {}
 
     fn contains(&self, hash: u64) -> bool {
         self.contains(hash)
@@ -153,11 +150,9 @@ impl CuckooOps for Cuckoo {
             bucket_size: params.bucket_size,
             expansion: params.expansion,
             iterations: params.iterations,
+            capacity: self.slots(),
+            target_fpr: 0.0,
         }
-    }
-
-    fn capacity_and_fpr(&self) -> (u64, f64) {
-        (self.slots(), 0.0)
     }
 }
 

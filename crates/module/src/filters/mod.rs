@@ -240,29 +240,19 @@ impl StoredFilter {
         }
     }
 
-    /// Returns whether the filter contains a key. `false` for `CF.*` filters, which are queried
-    /// through [`CuckooOps`].
+    /// Returns whether the filter contains a key.
     #[inline]
     pub(crate) fn contains(&self, key: &[u8], clock: &impl Clock) -> bool {
         match self {
-            Self::Filter(filter) => match &**filter {
-                AnyFilter::Scalable(filter) => {
-                    filter.contains_mixed_hash(filter.hash_spec().hash(key))
-                }
-                AnyFilter::Bloom(filter) => {
-                    filter.contains_mixed_hash(filter.hash_spec().hash(key))
-                }
-                _ => {
-                    let mut found = BatchResults::new();
-                    self.contains_all(std::iter::once(key), clock, &mut found);
-                    found.get(0)
-                }
-            },
             Self::Window(filter) => {
                 filter.contains_mixed_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
             Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
-            Self::QuotientChain(_) | Self::RedisCuckoo(_) | Self::Partial(_) => false,
+            _ => {
+                let mut found = BatchResults::new();
+                self.contains_all(std::iter::once(key), clock, &mut found);
+                found.get(0)
+            }
         }
     }
 

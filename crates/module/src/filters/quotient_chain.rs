@@ -288,10 +288,6 @@ impl CuckooOps for QuotientChain {
         self.layers.iter().map(|layer| layer.count_mixed_hash(hash)).sum()
     }
 
-    fn rejects_inserts(&self, _: u64) -> bool {
-        false
-    }
-
     fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
         // Only filters with many copies count those of the key. Each layer has a first one.
         if self.extra_copies() + self.layers() >= MAX_COPIES {
@@ -330,7 +326,7 @@ impl CuckooOps for QuotientChain {
     }
 
     fn info(&self) -> CuckooInfo {
-        let ChainParams { expansion, bucket_size, iterations, .. } = self.params;
+        let ChainParams { fpr, expansion, bucket_size, iterations } = self.params;
         CuckooInfo {
             size: self.memory_usage(),
             buckets: self.first_slots() / u64::from(bucket_size.max(1)),
@@ -340,11 +336,9 @@ impl CuckooOps for QuotientChain {
             bucket_size,
             expansion,
             iterations,
+            capacity: self.layers.iter().map(|layer| layer.layout().capacity()).sum(),
+            target_fpr: fpr,
         }
-    }
-
-    fn capacity_and_fpr(&self) -> (u64, f64) {
-        (self.layers.iter().map(|layer| layer.layout().capacity()).sum(), self.params.fpr)
     }
 }
 
