@@ -94,7 +94,7 @@ fn replicate_creation(call: &Call<'_>, spec: &FilterSpec) {
     let (command, args) = petal::creation_command(spec);
     let args: Vec<_> = [ReplicatedArg::FromCall(1)]
         .into_iter()
-        .chain(args.iter().map(|arg| ReplicatedArg::Bytes(arg.as_bytes())))
+        .chain(args.split(' ').map(|arg| ReplicatedArg::Bytes(arg.as_bytes())))
         .collect();
     call.replicate(command, &args);
 }

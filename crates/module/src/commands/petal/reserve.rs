@@ -1,5 +1,5 @@
 //! `PETAL.RESERVE`: creates a filter of any type that supports inserts. New filters in petal's
-//! layout are also replicated by this command, so [`reserve_args`] is the inverse of [`parse`].
+//! layout are also replicated by this command, so [`creation_command`] is the inverse of [`parse`].
 
 use std::ffi::CStr;
 use std::fmt::Display;
@@ -376,71 +376,48 @@ fn parse_seed(digits: &[u8]) -> Option<[u8; 16]> {
     Some(seed)
 }
 
-/// Returns the command that creates an identical filter, and its arguments after the key.
-pub(in crate::commands) fn creation_command(spec: &FilterSpec) -> (&'static CStr, Vec<String>) {
-    let (fpr, capacity) = (spec.fpr.to_string(), spec.capacity.to_string());
-    let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect();
-    // A replayed command without a seed creates a filter in RedisBloom's layout.
-    match spec.kind {
+/// Returns the command that creates an identical filter, and its arguments after the key, separated
+/// by spaces.
+pub(in crate::commands) fn creation_command(spec: &FilterSpec) -> (&'static CStr, String) {
+    let FilterSpec { fpr, capacity, .. } = *spec;
+    let options = match spec.kind {
+        // A replayed command without a seed creates a filter in RedisBloom's layout.
         FilterKind::RedisBloom { growth: Some(growth) } => {
-            (c"BF.RESERVE", own(&[&fpr, &capacity, "EXPANSION", &growth.to_string()]))
+            return (c"BF.RESERVE", format!("{fpr} {capacity} EXPANSION {growth}"));
         }
         FilterKind::RedisBloom { growth: None } => {
-            (c"BF.RESERVE", own(&[&fpr, &capacity, "NONSCALING"]))
+            return (c"BF.RESERVE", format!("{fpr} {capacity} NONSCALING"));
         }
         FilterKind::RedisCuckoo { expansion, bucket_size, iterations } => {
-            let (bucket_size, iterations) = (bucket_size.to_string(), iterations.to_string());
-            let args = [
-                &capacity,
-                "BUCKETSIZE",
-                &bucket_size,
-                "MAXITERATIONS",
-                &iterations,
-                "EXPANSION",
-                &expansion.to_string(),
-            ];
-            (c"CF.RESERVE", own(&args))
+            let buckets = format!("BUCKETSIZE {bucket_size} MAXITERATIONS {iterations}");
+            return (c"CF.RESERVE", format!("{capacity} {buckets} EXPANSION {expansion}"));
         }
-        _ => (c"PETAL.RESERVE", reserve_args(spec)),
-    }
-}
-
-/// Returns the arguments of `PETAL.RESERVE` after the key.
-fn reserve_args(spec: &FilterSpec) -> Vec<String> {
-    let mut args = vec![spec.fpr.to_string(), spec.capacity.to_string(), "TYPE".to_owned()];
-    let mut push = |more: &[&str]| args.extend(more.iter().map(|arg| (*arg).to_owned()));
-    match spec.kind {
-        FilterKind::Bloom { growth: Some(growth) } => {
-            push(&["bloom", "EXPANSION", &growth.factor.to_string()]);
-            if growth.share > 0 {
-                push(&["GROWTHSHARE", &growth.share.to_string()]);
-            }
+        FilterKind::Bloom { growth: Some(Growth { factor, share: 0 }) } => {
+            format!("bloom EXPANSION {factor}")
         }
-        FilterKind::Bloom { growth: None } => push(&["bloom", "NONSCALING"]),
-        FilterKind::Saturating => push(&["bloom", "NONSCALING", "SATURATE"]),
-        FilterKind::Counting => push(&["counting"]),
-        FilterKind::VectorQuotient => push(&["vector-quotient"]),
-        // See `creation_command`.
-        FilterKind::RedisBloom { .. } | FilterKind::RedisCuckoo { .. } => {}
-        FilterKind::Window { milliseconds, generations } => {
-            match milliseconds {
-                Some(time) => push(&["window", "WINDOW", &format!("{time}ms")]),
-                None => push(&["window", "LAST"]),
-            }
-            push(&["GENERATIONS", &generations.to_string()]);
+        FilterKind::Bloom { growth: Some(Growth { factor, share }) } => {
+            format!("bloom EXPANSION {factor} GROWTHSHARE {share}")
+        }
+        FilterKind::Bloom { growth: None } => "bloom NONSCALING".to_owned(),
+        FilterKind::Saturating => "bloom NONSCALING SATURATE".to_owned(),
+        FilterKind::Counting => "counting".to_owned(),
+        FilterKind::VectorQuotient => "vector-quotient".to_owned(),
+        FilterKind::Window { milliseconds: Some(time), generations } => {
+            format!("window WINDOW {time}ms GENERATIONS {generations}")
+        }
+        FilterKind::Window { milliseconds: None, generations } => {
+            format!("window LAST GENERATIONS {generations}")
         }
         FilterKind::Cuckoo { expansion, bucket_size, iterations } => {
+            let buckets = format!("BUCKETSIZE {bucket_size} MAXITERATIONS {iterations}");
             match expansion {
-                0 => push(&["cuckoo", "NONSCALING"]),
-                expansion => push(&["cuckoo", "EXPANSION", &expansion.to_string()]),
+                0 => format!("cuckoo NONSCALING {buckets}"),
+                expansion => format!("cuckoo EXPANSION {expansion} {buckets}"),
             }
-            push(&["BUCKETSIZE", &bucket_size.to_string()]);
-            push(&["MAXITERATIONS", &iterations.to_string()]);
         }
-    }
+    };
     let seed: String = spec.seed.iter().map(|byte| format!("{byte:02x}")).collect();
-    push(&["SEED", &seed]);
-    args
+    (c"PETAL.RESERVE", format!("{fpr} {capacity} TYPE {options} SEED {seed}"))
 }
 
 #[cfg(test)]
@@ -453,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn parse_inverts_reserve_args() {
+    fn parse_inverts_creation_command() {
         let kinds = [
             FilterKind::Bloom { growth: None },
             FilterKind::Bloom { growth: Some(Growth::by(1)) },
@@ -483,8 +460,8 @@ mod tests {
                 for fpr in [0.01, 1e-9, 1.0 / 3.0, f64::MIN_POSITIVE, 1.0 - f64::EPSILON] {
                     for capacity in [1, 100, i64::MAX as u64] {
                         let spec = FilterSpec { kind, fpr, capacity, seed };
-                        let args = reserve_args(&spec);
-                        let args: Vec<_> = args.iter().map(|arg| arg.as_bytes()).collect();
+                        let (_, args) = creation_command(&spec);
+                        let args: Vec<_> = args.split(' ').map(str::as_bytes).collect();
                         let random = || unreachable!("the arguments have a seed");
                         let parsed = parse(&args, &other_settings, Strictness::Lenient, random);
                         assert_eq!(parsed, Ok(spec), "{args:?}");
