@@ -186,8 +186,10 @@ struct Options {
 impl Options {
     fn parse(args: &[&[u8]]) -> Result<Self, ReplyError> {
         let mut options = Self::default();
+        // `take_time_to_live` has removed the last option of the specification.
+        let spec = Reserve::SPEC.args.split_last().map_or(&[][..], |(_ttl, spec)| spec);
         let upper = <[u8]>::to_ascii_uppercase;
-        for option in CallOptions::new(Reserve::SPEC.args, args.iter().copied(), upper) {
+        for option in CallOptions::new(spec, args.iter().copied(), upper) {
             match option {
                 Flag("SATURATE") => options.saturate = true,
                 Flag("NONSCALING") => options.nonscaling = true,
@@ -215,11 +217,9 @@ impl Options {
                 Value(name @ "BUCKETSIZE", Some(arg)) => {
                     options.bucket_size = Some(parse_number(name, arg, 1..=255)?);
                 }
-                Value(name @ "MAXITERATIONS", Some(arg)) => {
+                Value(name, Some(arg)) => {
                     options.iterations = Some(parse_number(name, arg, 1..=u16::MAX)?);
                 }
-                // A second TTL; see `take_time_to_live`.
-                Value(name, Some(_)) => return Err(unknown_option(name.as_bytes())),
                 Unknown(arg) => return Err(unknown_option(arg)),
             }
         }
@@ -576,6 +576,8 @@ mod tests {
             ("0.01 9 TYPE cuckoo EXPANSION 32769", "ERR EXPANSION is at most 32768"),
             ("0.01 9 FOO", "ERR unknown option FOO"),
             ("0.01 9 LAST 9", "ERR unknown option 9"),
+            // A second TTL; the first was removed.
+            ("0.01 9 LAST ttl 5s", "ERR unknown option ttl"),
             ("0.01 9 NONSCALING f\"\r\n 3", "ERR unknown option f\\\"\\r\\n"),
             (&long, "ERR unknown option xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."),
         ] {
