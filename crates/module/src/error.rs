@@ -69,6 +69,11 @@ impl FilterError {
     pub(crate) fn malformed<T>(reason: &str) -> Result<T, Self> {
         Err(Self::Malformed(reason.to_owned()))
     }
+
+    /// Returns the error for a missing field or chunk.
+    pub(crate) fn truncated() -> Self {
+        Self::Malformed("the value is truncated".to_owned())
+    }
 }
 
 /// The text for the server's log.

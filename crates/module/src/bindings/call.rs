@@ -43,16 +43,13 @@ impl<'a> Call<'a> {
         self.args.len()
     }
 
-    /// Returns an error unless there are `len` arguments, including the name of the command.
+    /// Returns an error if the number of arguments, including the name of the command, is not the
+    /// arity; a negative arity is a minimum.
     #[inline]
-    pub(crate) fn expect_len(&self, len: usize) -> Result<(), ReplyError> {
-        if self.len() == len { Ok(()) } else { Err(ReplyError::WrongArity) }
-    }
-
-    /// Returns an error if there are less than `min` arguments, including the name of the command.
-    #[inline]
-    pub(crate) fn expect_min_len(&self, min: usize) -> Result<(), ReplyError> {
-        if self.len() >= min { Ok(()) } else { Err(ReplyError::WrongArity) }
+    pub(super) fn check_arity(&self, arity: i32) -> Result<(), ReplyError> {
+        let expected = arity.unsigned_abs() as usize;
+        let valid = self.len() == expected || (arity < 0 && self.len() > expected);
+        if valid { Ok(()) } else { Err(ReplyError::WrongArity) }
     }
 
     /// Returns the argument at an index; empty after the last.
@@ -126,12 +123,18 @@ impl<'a> Call<'a> {
 
     // ---- Replies --------------------------------------------------------------------------------
 
+    /// Returns the context for a reply, and notes that there is one.
+    #[inline]
+    fn reply(&self) -> *mut Context {
+        self.replied.set(true);
+        self.context
+    }
+
     /// Replies with an integer.
     #[inline]
     pub(crate) fn integer(&self, number: i64) {
-        self.replied.set(true);
         // SAFETY: the context lives, here and in all replies below.
-        unsafe { (api().reply_integer)(self.context, number) };
+        unsafe { (api().reply_integer)(self.reply(), number) };
     }
 
     /// Replies with an integer, at most `i64::MAX`.
@@ -142,29 +145,25 @@ impl<'a> Call<'a> {
     /// Replies with a boolean: 1 or 0 in RESP2.
     #[inline]
     pub(crate) fn boolean(&self, value: bool) {
-        self.replied.set(true);
         // SAFETY: as above.
-        unsafe { (api().reply_bool)(self.context, value.into()) };
+        unsafe { (api().reply_bool)(self.reply(), value.into()) };
     }
 
     pub(crate) fn double(&self, number: f64) {
-        self.replied.set(true);
         // SAFETY: as above.
-        unsafe { (api().reply_double)(self.context, number) };
+        unsafe { (api().reply_double)(self.reply(), number) };
     }
 
     /// Replies with a bulk string.
     pub(crate) fn bytes(&self, bytes: &[u8]) {
-        self.replied.set(true);
         // SAFETY: as above; the slice has that length.
-        unsafe { (api().reply_bytes)(self.context, bytes.as_ptr().cast(), bytes.len()) };
+        unsafe { (api().reply_bytes)(self.reply(), bytes.as_ptr().cast(), bytes.len()) };
     }
 
     /// Replies with a simple string.
     pub(crate) fn simple(&self, text: &CStr) {
-        self.replied.set(true);
         // SAFETY: as above.
-        unsafe { (api().reply_simple)(self.context, text.as_ptr()) };
+        unsafe { (api().reply_simple)(self.reply(), text.as_ptr()) };
     }
 
     pub(crate) fn ok(&self) {
@@ -173,30 +172,32 @@ impl<'a> Call<'a> {
 
     /// Begins an array of `length` replies.
     pub(crate) fn array(&self, length: usize) {
-        self.replied.set(true);
         // SAFETY: as above; no reply is longer than `c_long::MAX`.
-        unsafe { (api().reply_array)(self.context, length as c_long) };
+        unsafe { (api().reply_array)(self.reply(), length as c_long) };
+    }
+
+    /// Replies with an array of booleans.
+    pub(crate) fn booleans(&self, length: usize, value: impl Fn(usize) -> bool) {
+        self.array(length);
+        (0..length).for_each(|at| self.boolean(value(at)));
     }
 
     /// Begins a map of `pairs` pairs: a flat array in RESP2.
     pub(crate) fn map(&self, pairs: usize) {
-        self.replied.set(true);
         // SAFETY: as above.
-        unsafe { (api().reply_map)(self.context, pairs as c_long) };
+        unsafe { (api().reply_map)(self.reply(), pairs as c_long) };
     }
 
     pub(crate) fn null(&self) {
-        self.replied.set(true);
         // SAFETY: as above.
-        unsafe { (api().reply_null)(self.context) };
+        unsafe { (api().reply_null)(self.reply()) };
     }
 
     /// Replies with an error, alone or as an element of an array.
     pub(crate) fn error(&self, error: &ReplyError) {
-        self.replied.set(true);
         let reply = |text: &CStr| {
             // SAFETY: as above.
-            unsafe { (api().reply_error)(self.context, text.as_ptr()) };
+            unsafe { (api().reply_error)(self.reply(), text.as_ptr()) };
         };
         match error {
             ReplyError::WrongType => {
@@ -204,7 +205,7 @@ impl<'a> Call<'a> {
             }
             ReplyError::WrongArity => {
                 // SAFETY: as above.
-                unsafe { (api().wrong_arity)(self.context) };
+                unsafe { (api().wrong_arity)(self.reply()) };
             }
             ReplyError::Static(text) | ReplyError::KeyExists(text) => reply(&c_string(text)),
             ReplyError::Message(text) => reply(&c_string(text)),

@@ -1,5 +1,5 @@
-//! Descriptions of commands: name, arity, key positions, arguments. `COMMAND INFO` and
-//! `COMMAND DOCS` show them.
+//! Descriptions of commands: name, key positions, arguments. `COMMAND INFO` and `COMMAND DOCS` show
+//! them, and calls are parsed by them.
 
 #![deny(unsafe_code)]
 
@@ -14,18 +14,37 @@ pub(crate) struct CommandSpec {
     pub(crate) summary: &'static CStr,
     /// Time complexity in O notation.
     pub(crate) complexity: &'static CStr,
-    /// First version of petal with this command.
-    pub(crate) since: &'static CStr,
-    /// Number of arguments with the name; negative: the minimum.
-    pub(crate) arity: i32,
     /// The server's command flags: `readonly` or `write deny-oom`, `fast`.
     pub(crate) flags: &'static CStr,
     /// Where the keys are, and how the command accesses them.
     pub(crate) keys: &'static [KeySpec],
     /// The arguments after the name.
     pub(crate) args: &'static [Arg],
-    /// The module's ACL categories of the command.
-    pub(crate) categories: &'static CStr,
+}
+
+impl CommandSpec {
+    /// Returns the number of arguments with the name; negative: the minimum.
+    pub(crate) const fn arity(&self) -> i32 {
+        let (mut min, mut is_exact, mut at) = (1, true, 0);
+        while at < self.args.len() {
+            let arg = &self.args[at];
+            is_exact &= !arg.optional && !arg.multiple;
+            if !arg.optional {
+                min += if arg.token.is_some() && arg.takes_value() { 2 } else { 1 };
+            }
+            at += 1;
+        }
+        if is_exact { min } else { -min }
+    }
+
+    /// Returns the module's ACL category of the command.
+    pub(crate) fn category(&self) -> &'static str {
+        match self.name.to_bytes() {
+            [b'B', b'F', ..] => "bloom",
+            [b'C', b'F', ..] => "cuckoo",
+            _ => "petal",
+        }
+    }
 }
 
 /// A range of key arguments.
@@ -90,19 +109,18 @@ pub(crate) enum ArgKind {
 }
 
 impl Arg {
+    pub(crate) const KEY: Self = Self::new(c"key", ArgKind::Key);
+    pub(crate) const ITEM: Self = Self::new(c"item", ArgKind::Text);
+    pub(crate) const ITEMS: Self = Self::ITEM.multiple();
+
     /// A required argument.
     pub(crate) const fn new(name: &'static CStr, kind: ArgKind) -> Self {
         Self { name, kind, token: None, optional: false, multiple: false, parts: &[] }
     }
 
-    /// The key.
-    pub(crate) const fn key() -> Self {
-        Self::new(c"key", ArgKind::Key)
-    }
-
-    /// An item.
-    pub(crate) const fn item() -> Self {
-        Self::new(c"item", ArgKind::Text)
+    /// Returns whether the argument is more than its token.
+    pub(crate) const fn takes_value(&self) -> bool {
+        !matches!(self.kind, ArgKind::Token)
     }
 
     /// A required token.

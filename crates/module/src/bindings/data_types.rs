@@ -224,36 +224,36 @@ impl FieldWriter for RdbWriter {
 pub(super) struct RdbReader(pub(super) *mut Io);
 
 impl RdbReader {
-    /// Returns the value that was read; `None` after a read error.
-    fn unless_failed<T>(&self, read: T) -> Option<T> {
+    /// Returns the value that was read; an error after a read error.
+    fn unless_failed<T>(&self, read: T) -> Result<T, FilterError> {
         // SAFETY: the stream lives.
-        (unsafe { (api().io_failed)(self.0) } == 0).then_some(read)
+        let failed = unsafe { (api().io_failed)(self.0) } != 0;
+        if failed { Err(FilterError::truncated()) } else { Ok(read) }
     }
 }
 
 impl FieldReader for RdbReader {
-    fn unsigned(&mut self) -> Option<u64> {
+    fn unsigned(&mut self) -> Result<u64, FilterError> {
         // SAFETY: the stream lives, here and in all functions below.
         let number = unsafe { (api().load_unsigned)(self.0) };
         self.unless_failed(number)
     }
 
-    fn double(&mut self) -> Option<f64> {
+    fn double(&mut self) -> Result<f64, FilterError> {
         // SAFETY: as above.
         let number = unsafe { (api().load_double)(self.0) };
         self.unless_failed(number)
     }
 
-    fn bytes(&mut self) -> Option<Box<[u8]>> {
+    fn bytes(&mut self) -> Result<Box<[u8]>, FilterError> {
         let mut length = 0;
         // SAFETY: as above.
         let bytes = unsafe { (api().load_bytes)(self.0, &raw mut length) };
-        let bytes = NonNull::new(bytes)?;
+        let bytes = NonNull::new(bytes).ok_or_else(FilterError::truncated)?;
         let owned = self.unless_failed(()).and_then(|()| {
             // SAFETY: the server allocated `length` bytes.
-            server::copied_bytes(unsafe {
-                std::slice::from_raw_parts(bytes.as_ptr().cast(), length)
-            })
+            let bytes = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), length) };
+            server::copied_bytes(bytes).ok_or_else(FilterError::truncated)
         });
         // SAFETY: the caller must free the bytes in this way.
         unsafe { (api().free)(bytes.as_ptr().cast()) };

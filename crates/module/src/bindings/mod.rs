@@ -79,6 +79,11 @@ pub(crate) enum ReplyError {
     Message(String),
 }
 
+impl ReplyError {
+    /// The key is missing.
+    pub(crate) const NOT_FOUND: Self = Self::Static("ERR not found");
+}
+
 /// Registers the module with these commands.
 ///
 /// # Safety

@@ -1,6 +1,6 @@
 //! Registers the module with the server: data types, commands, settings, `INFO`.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
 
@@ -16,6 +16,9 @@ const NAME: &CStr = c"petal";
 /// The version of the module `bf`, which clients compare: 2.8.20, the release of RedisBloom whose
 /// replies petal gives.
 const REDISBLOOM_VERSION: c_int = 20820;
+
+/// First version of petal with the commands.
+const SINCE: &CStr = c"0.1.0";
 
 /// A command for registration.
 #[derive(Clone, Copy)]
@@ -38,7 +41,11 @@ unsafe extern "C" fn run_command<C: Command>(
 ) -> c_int {
     // SAFETY: the server passes its own context and arguments.
     let call = unsafe { Call::new(context, args, count) };
-    match catch_unwind(AssertUnwindSafe(|| C::run(&call))) {
+    let run = || {
+        call.check_arity(const { C::SPEC.arity() })?;
+        C::run(&call)
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             if C::REPLAY_LOSS != ReplayLoss::Nothing && call.is_replay() {
@@ -108,7 +115,7 @@ fn version() -> c_int {
 }
 
 fn register_command(context: *mut Context, entry: &CommandEntry) -> Result<(), String> {
-    let CommandSpec { name, flags, keys, arity, .. } = *entry.spec;
+    let CommandSpec { name, flags, keys, .. } = *entry.spec;
     let rejected = |what: &str| format!("the server rejects {what} of {}", name.to_string_lossy());
     let first = keys.first().map_or(0, |keys| keys.first);
     // The legacy key range covers all key specs: to the last argument if there are several.
@@ -141,10 +148,10 @@ fn register_command(context: *mut Context, entry: &CommandEntry) -> Result<(), S
             version: &raw const abi::INFO_VERSION,
             summary: entry.spec.summary.as_ptr(),
             complexity: entry.spec.complexity.as_ptr(),
-            since: entry.spec.since.as_ptr(),
+            since: SINCE.as_ptr(),
             history: null(),
             tips: null(),
-            arity,
+            arity: entry.spec.arity(),
             key_specs: key_specs.as_ptr(),
             args,
         };
@@ -156,7 +163,7 @@ fn register_command(context: *mut Context, entry: &CommandEntry) -> Result<(), S
             let flags = entry.spec.flags.to_string_lossy();
             let access = if flags.contains("readonly") { "read" } else { "write" };
             let speed = if flags.contains("fast") { "fast" } else { "slow" };
-            let own = entry.spec.categories.to_string_lossy();
+            let own = entry.spec.category();
             set(command, c_string(&format!("{own} {access} {speed}")).as_ptr());
         }
     }
@@ -188,41 +195,21 @@ fn abi_args(args: &[Arg], arrays: &mut Vec<Vec<abi::Arg>>) -> *const abi::Arg {
     let mut keys = 0;
     let mut array = Vec::with_capacity(args.len() + 1);
     for arg in args {
-        let parts = abi_args(arg.parts, arrays);
         let is_key = arg.kind == ArgKind::Key;
         array.push(abi::Arg {
             name: arg.name.as_ptr(),
             kind: arg.kind as c_int,
             key_spec: if is_key { keys } else { -1 },
-            token: pointer(arg.token),
-            summary: null(),
-            since: null(),
+            token: arg.token.map_or(null(), CStr::as_ptr),
             flags: c_int::from(arg.optional) | c_int::from(arg.multiple) << 1,
-            deprecated_since: null(),
-            parts,
-            display: null(),
+            parts: abi_args(arg.parts, arrays),
+            ..abi::Arg::END
         });
         keys += c_int::from(is_key);
     }
-    array.push(abi::Arg {
-        name: null(),
-        kind: 0,
-        key_spec: 0,
-        token: null(),
-        summary: null(),
-        since: null(),
-        flags: 0,
-        deprecated_since: null(),
-        parts: null(),
-        display: null(),
-    });
+    array.push(abi::Arg::END);
     // Moving the vector does not move its elements.
-    let begin = array.as_ptr();
+    let pointer = array.as_ptr();
     arrays.push(array);
-    begin
-}
-
-/// Returns a C string's pointer, or null.
-fn pointer(text: Option<&CStr>) -> *const c_char {
-    text.map_or(null(), CStr::as_ptr)
+    pointer
 }

@@ -1,10 +1,72 @@
-//! Parses numbers and options of commands.
+//! Parses options by the specification of their command, and numbers.
 //!
 //! Arguments from clients are parsed strictly. Arguments from a master or an append-only file may
 //! come from RedisBloom, which is more lenient; they are parsed as RedisBloom parses them, because
 //! rejecting such a command would lose the key.
 
+use std::ops::RangeInclusive;
+
 use crate::bindings::Call;
+use crate::bindings::command_spec::Arg;
+
+/// An option among the arguments of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallOption<'a> {
+    /// A token without a value, or the token before the items.
+    Flag(&'static str),
+    /// A token and the argument after it, if there is one.
+    Value(&'static str, Option<&'a [u8]>),
+    /// An argument that the specification does not have.
+    Unknown(&'a [u8]),
+}
+
+/// Iterates over the options of a call, in order.
+pub(super) struct CallOptions<I, F> {
+    spec: &'static [Arg],
+    args: I,
+    spell: F,
+}
+
+impl<'a, I: ExactSizeIterator<Item = &'a [u8]>, F: Fn(&[u8]) -> Vec<u8>> CallOptions<I, F> {
+    /// Parses arguments by a specification. `spell` returns a token as it is in the specification.
+    pub(super) fn new(spec: &'static [Arg], args: I, spell: F) -> Self {
+        Self { spec, args, spell }
+    }
+
+    /// Returns the number of arguments that have not been parsed.
+    pub(super) fn rest(&self) -> usize {
+        self.args.len()
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a [u8]>, F: Fn(&[u8]) -> Vec<u8>> Iterator for CallOptions<I, F> {
+    type Item = CallOption<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let given = self.args.next()?;
+        Some(match find_token(self.spec, &(self.spell)(given)) {
+            None => CallOption::Unknown(given),
+            Some((token, arg)) if arg.takes_value() && !arg.multiple => {
+                CallOption::Value(token, self.args.next())
+            }
+            Some((token, _)) => CallOption::Flag(token),
+        })
+    }
+}
+
+/// Returns the argument with a token, also among alternatives.
+fn find_token(spec: &'static [Arg], given: &[u8]) -> Option<(&'static str, &'static Arg)> {
+    spec.iter().find_map(|arg| match arg.token {
+        Some(token) if token.to_bytes() == given => Some((token.to_str().ok()?, arg)),
+        Some(_) => None,
+        None => find_token(arg.parts, given),
+    })
+}
+
+/// Returns whether a specification has a token, in any case.
+pub(super) fn is_token(spec: &'static [Arg], given: &[u8]) -> bool {
+    find_token(spec, &given.to_ascii_uppercase()).is_some()
+}
 
 /// How strictly arguments are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +147,19 @@ pub(super) fn integer(arg: &[u8]) -> Option<i64> {
     std::str::from_utf8(arg).ok().filter(|_| is_plain)?.parse().ok()
 }
 
+/// Converts an integer above 0.
+pub(super) fn positive(number: i64) -> Option<u64> {
+    u64::try_from(number).ok().filter(|number| *number > 0)
+}
+
+/// Parses an integer within a range.
+pub(super) fn integer_within<T: TryFrom<i64> + PartialOrd>(
+    arg: &[u8],
+    range: &RangeInclusive<T>,
+) -> Option<T> {
+    integer(arg).and_then(|number| T::try_from(number).ok()).filter(|it| range.contains(it))
+}
+
 /// Parses a number as the server does: overflow and underflow are invalid, but `inf` is valid.
 pub(super) fn number(arg: &[u8]) -> Option<f64> {
     let number: f64 = std::str::from_utf8(arg).ok()?.parse().ok()?;
@@ -102,6 +177,29 @@ pub(super) fn is_option(arg: &[u8], option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bindings::command_spec::ArgKind;
+
+    #[test]
+    fn options_are_found_by_the_specification() {
+        const SPEC: &[Arg] = &[
+            Arg::KEY,
+            Arg::one_of(
+                c"growth",
+                &[Arg::token(c"none", c"NONE"), Arg::new(c"n", ArgKind::Integer).after(c"BY")],
+            ),
+            Arg::ITEMS.after(c"ITEMS"),
+        ];
+        let args = [&b"none"[..], b"By", b"NONE", b"key", b"items", b"by"];
+        let options = CallOptions::new(SPEC, args.into_iter(), <[u8]>::to_ascii_uppercase);
+        let expected = [
+            CallOption::Flag("NONE"),
+            CallOption::Value("BY", Some(b"NONE")),
+            CallOption::Unknown(b"key"),
+            CallOption::Flag("ITEMS"),
+            CallOption::Value("BY", None),
+        ];
+        assert!(options.eq(expected));
+    }
 
     #[test]
     fn replayed_options_are_parsed_as_in_redisbloom() {

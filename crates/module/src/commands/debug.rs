@@ -5,8 +5,6 @@ use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::{Call, Command, ReplyError};
 use crate::filters::LayerInfo;
 
-const NOT_FOUND: ReplyError = ReplyError::Static("ERR not found");
-
 pub(super) struct Bloom;
 
 impl Command for Bloom {
@@ -16,18 +14,14 @@ impl Command for Bloom {
             c"Returns the number of items of a Bloom filter, and one line per layer: bytes, bits, \
             hashes, capacity, items and error rate",
         complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 2,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[Arg::key()],
-        categories: c"bloom",
+        args: &[Arg::KEY],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(2)?;
         let key = call.open_read(1);
-        let stored = bloom(key.filter())?.ok_or(NOT_FOUND)?;
+        let stored = bloom(key.filter())?.ok_or(ReplyError::NOT_FOUND)?;
         let layers = stored.layers();
         call.array(1 + layers.len());
         call.bytes(format!("size:{}", stored.info().items).as_bytes());
@@ -75,18 +69,14 @@ impl Command for Cuckoo {
         summary:
             c"Returns buckets, items, deletions, layers and parameters of a filter in one line",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: 2,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[Arg::key()],
-        categories: c"cuckoo",
+        args: &[Arg::KEY],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(2)?;
         let key = call.open_read(1);
-        let info = cf::filter(key.filter())?.ok_or(NOT_FOUND)?.info();
+        let info = cf::filter(key.filter())?.ok_or(ReplyError::NOT_FOUND)?.info();
         let line = format!(
             "bktsize:{} buckets:{} items:{} deletes:{} filters:{} max_iterations:{} expansion:{}",
             info.bucket_size,

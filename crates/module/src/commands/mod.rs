@@ -8,13 +8,17 @@ mod debug;
 mod petal;
 mod transfer;
 
-use std::ops::{Deref, Range};
+use std::ops::Deref;
+
+use ::petal::BatchResults;
 
 use crate::bindings::{
     Call, CommandEntry, KeyContent, ReplicatedArg, ReplyError, WriteKey, metrics,
 };
 use crate::error::FilterError;
-use crate::filters::{Clock, FilterSpec, MAX_EXPANSION, StoredFilter, StoredType};
+use crate::filters::{
+    Clock, FilterSpec, InsertOutcome, Insertion, MAX_EXPANSION, StoredFilter, StoredType,
+};
 
 /// All commands.
 pub(crate) const ALL: &[CommandEntry] = &[
@@ -69,6 +73,17 @@ fn bloom<T: Deref<Target = StoredFilter>>(content: KeyContent<T>) -> Result<Opti
     }
 }
 
+/// Queries the items after the key and replies; without a filter all are absent.
+fn query_all(call: &Call<'_>, stored: Option<&StoredFilter>) {
+    let (count, mut found) = (call.len() - 2, BatchResults::new());
+    match stored {
+        Some(stored) => stored.contains_all(call.args_from(2), call, &mut found),
+        None => found.fill_with(count, |_| false),
+    }
+    metrics::queried(found.count_ones(), count as u64);
+    call.booleans(count, |at| found.get(at));
+}
+
 /// Returns the memory limit of a filter. Replayed commands have none: they were accepted before.
 fn memory_limit(call: &Call<'_>, setting: u64) -> u64 {
     if call.is_replay() { u64::MAX } else { setting }
@@ -79,7 +94,7 @@ fn replicate_creation(call: &Call<'_>, spec: &FilterSpec) {
     let (command, args) = petal::creation_command(spec);
     let args: Vec<_> = [ReplicatedArg::FromCall(1)]
         .into_iter()
-        .chain(args.iter().map(|arg| ReplicatedArg::Bytes(arg.as_bytes())))
+        .chain(args.split(' ').map(|arg| ReplicatedArg::Bytes(arg.as_bytes())))
         .collect();
     call.replicate(command, &args);
 }
@@ -96,42 +111,70 @@ fn advance_window(call: &Call<'_>, stored: &mut StoredFilter) -> Option<u64> {
     stored.advance(now).then_some(now)
 }
 
-/// Items that a command inserted into the filter of its first key.
-struct InsertedItems {
-    /// Argument indices of the items.
-    items: Range<usize>,
-    any_new: bool,
-    /// Whether the filter changed: also if a counter or the age of a present item did.
-    changed: bool,
-    /// Whether the command can be replicated verbatim: it has these items and no options.
+/// How a command inserts items into the filter of its first key.
+struct Inserts {
+    /// Argument index of the first item.
+    first: usize,
+    memory_limit: u64,
+    /// Whether the command can be replicated verbatim: it has the items and no options.
     verbatim: bool,
-    /// The new time of the window, if its clock changed.
+    /// The new time of the window, if its clock changed and the command does not have the time.
     time: Option<u64>,
+    /// Whether the filter has changed before the first item.
+    changed: bool,
 }
 
-/// Replicates inserted items and notifies keyspace events, if the filter changed.
-fn replicate_inserts(call: &Call<'_>, stored: &StoredFilter, inserted: InsertedItems) {
-    let InsertedItems { items, any_new, changed, verbatim, time } = inserted;
-    if items.is_empty() || !(changed || time.is_some()) {
-        return;
+impl Inserts {
+    /// Inserts a single item and replicates it. Returns whether it was new.
+    #[inline]
+    fn single(self, call: &Call<'_>, stored: &mut StoredFilter) -> Result<bool, FilterError> {
+        let inserted = stored.insert(call.arg(self.first), self.memory_limit)?;
+        let new = inserted.is_new();
+        metrics::added(new.into(), 1);
+        self.replicate(call, stored, 1, new, inserted != Insertion::Unchanged);
+        Ok(new)
     }
-    let key = [ReplicatedArg::FromCall(1)].into_iter();
-    if let Some(time) = time {
-        let time = time.to_string();
-        let time = [ReplicatedArg::Bytes(time.as_bytes())].into_iter();
-        let args: Vec<_> = key.chain(time).chain(items.map(ReplicatedArg::FromCall)).collect();
-        call.replicate(c"PETAL.SEENAT", &args);
-    } else if verbatim
-        && !(stored.stored_type() == StoredType::RedisBloom && call.is_petal_command())
-    {
-        call.replicate_verbatim();
-    } else {
-        // A replica with RedisBloom does not support `PETAL.*`.
-        let args = key.chain(items.map(ReplicatedArg::FromCall)).collect::<Vec<_>>();
-        call.replicate(c"BF.MADD", &args);
+
+    /// Inserts all items and replicates those before the first error.
+    fn all(mut self, call: &Call<'_>, stored: &mut StoredFilter) -> InsertOutcome {
+        let outcome = stored.insert_all(call.args_from(self.first), self.memory_limit);
+        let new = outcome.new.count_ones();
+        metrics::added(new, outcome.inserted as u64);
+        self.verbatim &= outcome.error.is_none();
+        self.replicate(call, stored, outcome.inserted, new > 0, outcome.changed);
+        outcome
     }
-    if any_new {
-        call.notify(c"bloom.add", 1);
+
+    /// Replicates inserted items and notifies keyspace events, if the filter changed: also if a
+    /// counter or the age of a present item did.
+    fn replicate(
+        self,
+        call: &Call<'_>,
+        stored: &StoredFilter,
+        count: usize,
+        any_new: bool,
+        changed: bool,
+    ) {
+        if count == 0 || !(changed || self.changed || self.time.is_some()) {
+            return;
+        }
+        let key = [ReplicatedArg::FromCall(1)].into_iter();
+        let items = (self.first..self.first + count).map(ReplicatedArg::FromCall);
+        if let Some(time) = self.time {
+            let time = time.to_string();
+            let time = [ReplicatedArg::Bytes(time.as_bytes())].into_iter();
+            call.replicate(c"PETAL.SEENAT", &key.chain(time).chain(items).collect::<Vec<_>>());
+        } else if self.verbatim
+            && !(stored.stored_type() == StoredType::RedisBloom && call.is_petal_command())
+        {
+            call.replicate_verbatim();
+        } else {
+            // A replica with RedisBloom does not support `PETAL.*`.
+            call.replicate(c"BF.MADD", &key.chain(items).collect::<Vec<_>>());
+        }
+        if any_new {
+            call.notify(c"bloom.add", 1);
+        }
     }
 }
 

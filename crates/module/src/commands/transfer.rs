@@ -19,7 +19,6 @@ use crate::error::FilterError;
 use crate::filters::{MAGIC, PREFIX_BYTES, PartialImport, StoredFilter};
 use crate::persistence::CHUNK_BYTES;
 
-const KEY: Arg = Arg::key();
 const OFFSET: Arg = Arg::new(c"offset", ArgKind::Integer);
 const DATA: Arg = Arg::new(c"data", ArgKind::Text);
 /// Offset of the data in a file without metadata.
@@ -39,16 +38,12 @@ impl Command for Import {
         name: c"PETAL.IMPORT",
         summary: c"Imports a .petal file in chunks, in order; the last chunk makes it a filter",
         complexity: c"O(bytes)",
-        since: c"0.1.0",
-        arity: 4,
         flags: c"write deny-oom",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, OFFSET, DATA],
-        categories: c"petal",
+        args: &[Arg::KEY, OFFSET, DATA],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(4)?;
         import_chunk(call, offset(call.arg(2))?, PartialImport::file)
     }
 }
@@ -62,16 +57,12 @@ impl Command for LoadChunk {
         name: c"PETAL.LOADCHUNK",
         summary: c"Loads a filter from the chunks of an append-only file, in order",
         complexity: c"O(bytes)",
-        since: c"0.1.0",
-        arity: 4,
         flags: c"write deny-oom",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, OFFSET, DATA],
-        categories: c"petal",
+        args: &[Arg::KEY, OFFSET, DATA],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(4)?;
         import_chunk(call, offset(call.arg(2))?, PartialImport::container)
     }
 }
@@ -209,12 +200,9 @@ impl Command for Export {
             c"Exports a filter as a .petal file in chunks: the next offset (0 at the end) and bytes",
         complexity:
             c"O(bytes); with an offset below 4096 one pass over the filter, 0.1 to 0.3 ms per MB",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"readonly",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, OFFSET, Arg::new(c"count", ArgKind::Integer).option(c"COUNT")],
-        categories: c"petal",
+        args: &[Arg::KEY, OFFSET, Arg::new(c"count", ArgKind::Integer).option(c"COUNT")],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -231,7 +219,7 @@ impl Command for Export {
         };
         let offset = offset(call.arg(2))?;
         let key = call.open_read(1);
-        let stored = key.filter().complete()?.ok_or(ReplyError::Static("ERR not found"))?;
+        let stored = key.filter().complete()?.ok_or(ReplyError::NOT_FOUND)?;
         if stored.is_time_window() {
             return Err(TIME_WINDOW);
         }
@@ -316,8 +304,8 @@ pub(super) fn load_chunk(call: &Call<'_>, iterator: u64) -> Option<Result<(), Re
         return None;
     }
     let end = iterator.checked_sub(1).and_then(|at| at.checked_add(PREFIX_BYTES as u64));
-    let begin = end.and_then(|end| end.checked_sub(data.len() as u64));
-    let pushed = match if starts { Some(0) } else { begin } {
+    let start = end.and_then(|end| end.checked_sub(data.len() as u64));
+    let pushed = match if starts { Some(0) } else { start } {
         Some(offset) => push(call, offset, data, PartialImport::container),
         None => Err(ReplyError::Static("ERR invalid offset - no link found")),
     };

@@ -2,7 +2,7 @@
 
 use petal::{AnyFilter, Membership as _};
 
-use super::StoredFilter;
+use super::{CuckooOps, StoredFilter};
 use crate::error::FilterError;
 
 impl StoredFilter {
@@ -37,7 +37,7 @@ impl StoredFilter {
                 filter.inserted() == 0 && (filter.window_ticks().is_some() || filter.now() == 0)
             }
             Self::QuotientChain(chain) => {
-                (chain.len(), chain.layers(), chain.deletes()) == (0, 1, 0)
+                (chain.len(), chain.layers(), chain.info().deleted) == (0, 1, 0)
             }
             Self::RedisBloom(filter) => filter.is_clear(),
             Self::RedisCuckoo(filter) => filter.is_clear(),

@@ -1,8 +1,6 @@
 //! The operations of `CF.*`, for both layouts. Keys are hashed once for all layers.
 
-use petal::BatchResults;
-
-use super::{QuotientChain, StoredFilter};
+use super::StoredFilter;
 use crate::error::FilterError;
 use crate::redisbloom::{Cuckoo, MAX_ANNOUNCED_LAYERS};
 
@@ -21,8 +19,8 @@ pub(crate) struct GrowthLimits {
     pub(crate) copies: u64,
 }
 
-/// The fields of `CF.INFO`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The fields of `CF.INFO`, and the capacity and target of `BF.INFO` and `PETAL.INFO`.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CuckooInfo {
     /// Bytes.
     pub(crate) size: u64,
@@ -36,6 +34,9 @@ pub(crate) struct CuckooInfo {
     /// 0 if the filter does not grow.
     pub(crate) expansion: u16,
     pub(crate) iterations: u16,
+    pub(crate) capacity: u64,
+    /// Target false-positive rate; 0 if the layout has none.
+    pub(crate) target_fpr: f64,
 }
 
 /// A filter that stores copies of keys and deletes them.
@@ -46,21 +47,20 @@ pub(crate) trait CuckooOps {
     /// Returns the hashes of keys.
     fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64>;
 
-    /// Prefetches the memory for a lookup or an insert.
-    fn prefetch(&self, hash: u64);
+    /// Prefetches the memory for a lookup or an insert, in layouts where this is known to help.
+    fn prefetch(&self, _hash: u64) {}
 
     /// Returns whether the filter contains a key.
     fn contains(&self, hash: u64) -> bool;
-
-    /// Looks up several keys.
-    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults);
 
     /// Returns the number of copies of a key; an upper bound.
     fn count(&self, hash: u64) -> u64;
 
     /// Returns whether commands insert nothing at this maximum of layers, even into free slots, as
     /// in RedisBloom.
-    fn rejects_inserts(&self, max_layers: u64) -> bool;
+    fn rejects_inserts(&self, _max_layers: u64) -> bool {
+        false
+    }
 
     /// Inserts a copy of a key. The limits are read only if the filter has to grow or has
     /// [`MAX_COPIES`] of the key.
@@ -76,12 +76,7 @@ pub(crate) trait CuckooOps {
     /// Moves keys to older layers and frees empty ones. Returns whether the filter changed.
     fn compact(&mut self) -> bool;
 
-    /// Returns the fields of `CF.INFO`.
     fn info(&self) -> CuckooInfo;
-
-    /// Returns the current capacity and the target false-positive rate; a rate of 0 if the layout
-    /// has none.
-    fn capacity_and_fpr(&self) -> (u64, f64);
 }
 
 impl StoredFilter {
@@ -106,82 +101,6 @@ impl StoredFilter {
     }
 }
 
-impl CuckooOps for QuotientChain {
-    fn hash(&self, key: &[u8]) -> u64 {
-        self.hash(key)
-    }
-
-    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
-        match self.hash_spec() {
-            Some(spec) => super::hashes(spec, keys),
-            None => Vec::new(),
-        }
-    }
-
-    fn prefetch(&self, hash: u64) {
-        self.prefetch(hash);
-    }
-
-    fn contains(&self, hash: u64) -> bool {
-        self.contains(hash)
-    }
-
-    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults) {
-        self.contains_all(hashes, found);
-    }
-
-    fn count(&self, hash: u64) -> u64 {
-        self.count(hash)
-    }
-
-    fn rejects_inserts(&self, _: u64) -> bool {
-        false
-    }
-
-    fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
-        // Only filters with many copies count those of the key. Each layer has a first one.
-        if self.extra_copies() + self.layers() >= MAX_COPIES {
-            let copies = self.count(hash);
-            if copies >= MAX_COPIES && copies >= limits().copies {
-                return Err(FilterError::TooManyCopies);
-            }
-        }
-        match self.add(hash, 0, 0) {
-            Err(FilterError::MaxLayers) => {
-                let GrowthLimits { layers, bytes, .. } = limits();
-                self.add(hash, layers, bytes)
-            }
-            done => done,
-        }
-    }
-
-    fn remove(&mut self, hash: u64) -> bool {
-        self.remove(hash)
-    }
-
-    fn compact(&mut self) -> bool {
-        self.compact()
-    }
-
-    fn info(&self) -> CuckooInfo {
-        let params = self.params();
-        CuckooInfo {
-            size: self.memory_usage(),
-            buckets: self.first_slots() / u64::from(params.bucket_size.max(1)),
-            layers: self.layers(),
-            items: self.len(),
-            deleted: self.deletes(),
-            bucket_size: params.bucket_size,
-            expansion: params.expansion,
-            iterations: params.iterations,
-        }
-    }
-
-    fn capacity_and_fpr(&self) -> (u64, f64) {
-        (self.capacity(), self.params().fpr)
-    }
-}
-
 impl CuckooOps for Cuckoo {
     fn hash(&self, key: &[u8]) -> u64 {
         Self::hash(key)
@@ -191,15 +110,8 @@ impl CuckooOps for Cuckoo {
         keys.map(Self::hash).collect()
     }
 
-    /// Does nothing: the gain from prefetching two buckets per layer has not been measured.
-    fn prefetch(&self, _: u64) {}
-
     fn contains(&self, hash: u64) -> bool {
         self.contains(hash)
-    }
-
-    fn contains_all(&self, hashes: &[u64], found: &mut BatchResults) {
-        found.fill_with(hashes.len(), |at| self.contains(hashes[at]));
     }
 
     fn count(&self, hash: u64) -> u64 {
@@ -238,11 +150,9 @@ impl CuckooOps for Cuckoo {
             bucket_size: params.bucket_size,
             expansion: params.expansion,
             iterations: params.iterations,
+            capacity: self.slots(),
+            target_fpr: 0.0,
         }
-    }
-
-    fn capacity_and_fpr(&self) -> (u64, f64) {
-        (self.slots(), 0.0)
     }
 }
 
@@ -251,7 +161,7 @@ mod tests {
     use petal::HashSpec;
 
     use super::*;
-    use crate::filters::quotient_chain::ChainParams;
+    use crate::filters::quotient_chain::{ChainParams, QuotientChain};
     use crate::redisbloom::CuckooParams;
     use crate::server::count_allocations;
 

@@ -32,9 +32,8 @@ impl StoredFilter {
             };
         }
         if let Some(filter) = self.as_cuckoo() {
-            let CuckooInfo { layers, items, .. } = filter.info();
-            let (capacity, target_fpr) = filter.capacity_and_fpr();
-            let expansion = Some(filter.info().expansion.into()).filter(|growth| *growth > 0);
+            let CuckooInfo { layers, items, capacity, target_fpr, expansion, .. } = filter.info();
+            let expansion = Some(expansion.into()).filter(|growth| *growth > 0);
             return InfoFields { capacity, size, layers, items, expansion, target_fpr };
         }
         let Some(common) = self.as_dyn() else {

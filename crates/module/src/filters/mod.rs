@@ -20,8 +20,7 @@ use petal::{
 
 pub(crate) use container::{Container, ContainerContent, MAGIC, PREFIX_BYTES, PartialImport};
 pub(crate) use cuckoo::{CuckooInfo, CuckooOps, GrowthLimits, MAX_COPIES};
-
-pub(crate) use insert::Insertion;
+pub(crate) use insert::{InsertOutcome, Insertion};
 pub(crate) use layers::LayerInfo;
 pub(crate) use quotient_chain::QuotientChain;
 pub(crate) use spec::{FilterKind, FilterSpec, Growth, MAX_EXPANSION};
@@ -148,7 +147,7 @@ impl StoredFilter {
         }
     }
 
-    /// Returns the serialized form of a single filter in petal's layout.
+    /// Serializes a single filter in petal's layout.
     pub(crate) fn serialized(&self) -> Option<SerializedView<'_>> {
         match self {
             Self::Window(filter) => Some(filter.serialized()),
@@ -241,29 +240,19 @@ impl StoredFilter {
         }
     }
 
-    /// Returns whether the filter contains a key. `false` for `CF.*` filters, which are queried
-    /// through [`CuckooOps`].
+    /// Returns whether the filter contains a key.
     #[inline]
     pub(crate) fn contains(&self, key: &[u8], clock: &impl Clock) -> bool {
         match self {
-            Self::Filter(filter) => match &**filter {
-                AnyFilter::Scalable(filter) => {
-                    filter.contains_mixed_hash(filter.hash_spec().hash(key))
-                }
-                AnyFilter::Bloom(filter) => {
-                    filter.contains_mixed_hash(filter.hash_spec().hash(key))
-                }
-                _ => {
-                    let mut found = BatchResults::new();
-                    self.contains_all(std::iter::once(key), clock, &mut found);
-                    found.get(0)
-                }
-            },
             Self::Window(filter) => {
                 filter.contains_mixed_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
             Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
-            Self::QuotientChain(_) | Self::RedisCuckoo(_) | Self::Partial(_) => false,
+            _ => {
+                let mut found = BatchResults::new();
+                self.contains_all(std::iter::once(key), clock, &mut found);
+                found.get(0)
+            }
         }
     }
 
@@ -271,7 +260,7 @@ impl StoredFilter {
     /// overlap.
     pub(crate) fn contains_all<'k>(
         &self,
-        keys: impl Iterator<Item = &'k [u8]>,
+        mut keys: impl Iterator<Item = &'k [u8]>,
         clock: &impl Clock,
         found: &mut BatchResults,
     ) {
@@ -288,9 +277,12 @@ impl StoredFilter {
                 let hashes: Vec<_> = keys.map(|key| filter.hash(key)).collect();
                 found.fill_with(hashes.len(), |at| filter.contains(hashes[at]));
             }
-            Self::QuotientChain(_) | Self::RedisCuckoo(_) | Self::Partial(_) => {
-                found.fill_with(keys.count(), |_| false);
+            Self::QuotientChain(filter) => filter.contains_all(&filter.hashes(&mut keys), found),
+            Self::RedisCuckoo(filter) => {
+                let hashes: Vec<_> = keys.map(redisbloom::Cuckoo::hash).collect();
+                found.fill_with(hashes.len(), |at| filter.contains(hashes[at]));
             }
+            Self::Partial(_) => found.fill_with(keys.count(), |_| false),
         }
     }
 

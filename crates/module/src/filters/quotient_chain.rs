@@ -14,6 +14,7 @@ use petal::embed::{Relocator, SerializedView};
 use petal::math::layer_share;
 use petal::{AnyFilter, BatchResults, HashSpec, Membership as _, QuotientFilter, QuotientLayout};
 
+use super::cuckoo::{CuckooInfo, CuckooOps, GrowthLimits, MAX_COPIES};
 use crate::error::FilterError;
 
 /// Upper bound of the remainder bits.
@@ -136,28 +137,8 @@ impl QuotientChain {
 
 impl QuotientChain {
     #[inline]
-    pub(crate) fn hash_spec(&self) -> Option<HashSpec> {
+    fn hash_spec(&self) -> Option<HashSpec> {
         self.layers.first().map(QuotientFilter::hash_spec)
-    }
-
-    #[inline]
-    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
-        self.hash_spec().map_or(0, |spec| spec.hash(key))
-    }
-
-    /// Prefetches the memory of the newest layers for a lookup.
-    #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        self.layers
-            .iter()
-            .rev()
-            .take(PREFETCHED_LAYERS)
-            .for_each(|layer| layer.prefetch_mixed_hash(hash));
-    }
-
-    #[inline]
-    pub(crate) fn contains(&self, hash: u64) -> bool {
-        self.layers.iter().rev().any(|layer| layer.contains_mixed_hash(hash))
     }
 
     pub(crate) fn contains_all(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -171,15 +152,6 @@ impl QuotientChain {
         }
     }
 
-    /// Returns the number of copies of a key; an upper bound.
-    pub(crate) fn count(&self, hash: u64) -> u64 {
-        self.layers.iter().map(|layer| layer.count_mixed_hash(hash)).sum()
-    }
-
-    pub(crate) fn params(&self) -> ChainParams {
-        self.params
-    }
-
     pub(crate) fn layers(&self) -> u64 {
         self.layers.len() as u64
     }
@@ -190,22 +162,12 @@ impl QuotientChain {
     }
 
     /// Returns the number of copies beyond the first of each key in a layer.
-    pub(crate) fn extra_copies(&self) -> u64 {
+    fn extra_copies(&self) -> u64 {
         self.layers.iter().map(|layer| layer.len() - layer.distinct()).sum()
     }
 
-    /// Returns the capacity of all layers.
-    pub(crate) fn capacity(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.layout().capacity()).sum()
-    }
-
-    pub(crate) fn first_slots(&self) -> u64 {
+    fn first_slots(&self) -> u64 {
         self.layers.first().map_or(0, |layer| layer.layout().slots())
-    }
-
-    /// Returns the number of removals since the last compaction.
-    pub(crate) fn deletes(&self) -> u64 {
-        self.deletes
     }
 
     pub(crate) fn memory_usage(&self) -> u64 {
@@ -256,19 +218,6 @@ impl QuotientChain {
         Ok(())
     }
 
-    /// Removes one copy of a key. Returns whether it was present.
-    #[inline]
-    pub(crate) fn remove(&mut self, hash: u64) -> bool {
-        let removed = self.layers.iter_mut().rev().any(|layer| layer.remove_mixed_hash(hash));
-        if removed {
-            self.deletes = self.deletes.saturating_add(1);
-            if self.layers.len() > 1 && self.layers.last().is_some_and(QuotientFilter::is_empty) {
-                self.free_empty_layers();
-            }
-        }
-        removed
-    }
-
     /// Frees the newest layers if they are empty and will not be needed soon.
     #[cold]
     fn free_empty_layers(&mut self) {
@@ -283,16 +232,6 @@ impl QuotientChain {
             }
             self.layers.pop();
         }
-    }
-
-    /// Moves the keys of the newest layers to older ones while all fit, and frees the empty layers.
-    /// Returns whether the chain changed.
-    pub(crate) fn compact(&mut self) -> bool {
-        let lens = |chain: &Self| chain.layers.iter().map(QuotientFilter::len).collect::<Vec<_>>();
-        let before = (self.deletes, lens(self));
-        self.deletes = 0;
-        self.empty_newest_layers();
-        before != (0, lens(self))
     }
 
     fn empty_newest_layers(&mut self) {
@@ -318,6 +257,88 @@ impl QuotientChain {
     /// Moves the blocks of memory, for defragmentation.
     pub(crate) fn relocate(&mut self, relocator: &mut Relocator<'_>) {
         self.layers.iter_mut().for_each(|layer| layer.relocate(relocator));
+    }
+}
+
+impl CuckooOps for QuotientChain {
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hash_spec().map_or(0, |spec| spec.hash(key))
+    }
+
+    fn hashes(&self, keys: &mut dyn Iterator<Item = &[u8]>) -> Vec<u64> {
+        self.hash_spec().map_or_else(Vec::new, |spec| super::hashes(spec, keys))
+    }
+
+    #[inline]
+    fn prefetch(&self, hash: u64) {
+        self.layers
+            .iter()
+            .rev()
+            .take(PREFETCHED_LAYERS)
+            .for_each(|layer| layer.prefetch_mixed_hash(hash));
+    }
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.layers.iter().rev().any(|layer| layer.contains_mixed_hash(hash))
+    }
+
+    fn count(&self, hash: u64) -> u64 {
+        self.layers.iter().map(|layer| layer.count_mixed_hash(hash)).sum()
+    }
+
+    fn add(&mut self, hash: u64, limits: &dyn Fn() -> GrowthLimits) -> Result<(), FilterError> {
+        // Only filters with many copies count those of the key. Each layer has a first one.
+        if self.extra_copies() + self.layers() >= MAX_COPIES {
+            let copies = self.count(hash);
+            if copies >= MAX_COPIES && copies >= limits().copies {
+                return Err(FilterError::TooManyCopies);
+            }
+        }
+        match self.add(hash, 0, 0) {
+            Err(FilterError::MaxLayers) => {
+                let GrowthLimits { layers, bytes, .. } = limits();
+                self.add(hash, layers, bytes)
+            }
+            done => done,
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, hash: u64) -> bool {
+        let removed = self.layers.iter_mut().rev().any(|layer| layer.remove_mixed_hash(hash));
+        if removed {
+            self.deletes = self.deletes.saturating_add(1);
+            if self.layers.len() > 1 && self.layers.last().is_some_and(QuotientFilter::is_empty) {
+                self.free_empty_layers();
+            }
+        }
+        removed
+    }
+
+    fn compact(&mut self) -> bool {
+        let lens = |chain: &Self| chain.layers.iter().map(QuotientFilter::len).collect::<Vec<_>>();
+        let before = (self.deletes, lens(self));
+        self.deletes = 0;
+        self.empty_newest_layers();
+        before != (0, lens(self))
+    }
+
+    fn info(&self) -> CuckooInfo {
+        let ChainParams { fpr, expansion, bucket_size, iterations } = self.params;
+        CuckooInfo {
+            size: self.memory_usage(),
+            buckets: self.first_slots() / u64::from(bucket_size.max(1)),
+            layers: self.layers(),
+            items: self.len(),
+            deleted: self.deletes,
+            bucket_size,
+            expansion,
+            iterations,
+            capacity: self.layers.iter().map(|layer| layer.layout().capacity()).sum(),
+            target_fpr: fpr,
+        }
     }
 }
 
@@ -441,7 +462,7 @@ mod tests {
                 }
                 if step % 1000 == 999 {
                     chain.compact();
-                    assert_eq!(chain.deletes(), 0);
+                    assert_eq!(chain.deletes, 0);
                     for (key, copies) in &model {
                         assert!(chain.count(chain.hash(&key.to_le_bytes())) >= *copies);
                     }
@@ -484,7 +505,7 @@ mod tests {
         hashes.iter().for_each(|hash| chain.add(*hash, 9, NO_LIMIT).unwrap());
         let before = (chain.layers(), chain.memory_usage());
         hashes[..5200].iter().for_each(|hash| assert!(chain.remove(*hash)));
-        assert_eq!(chain.deletes(), 5200);
+        assert_eq!(chain.deletes, 5200);
         chain.compact();
         assert_eq!((chain.layers(), chain.len()), (1, 800));
         assert!(chain.memory_usage() < before.1);
@@ -529,8 +550,8 @@ mod tests {
                 chain.copy().unwrap().layers.into_iter().map(AnyFilter::Quotient).collect();
             let restored = QuotientChain::from_layers(chain.serialized_params(), layers).unwrap();
             assert_eq!(
-                (restored.serialized_params(), restored.params()),
-                (chain.serialized_params(), chain.params())
+                (restored.serialized_params(), restored.params),
+                (chain.serialized_params(), chain.params)
             );
             assert_eq!((restored.len(), restored.layers()), (keys - 1, chain.layers()));
             assert!(restored.layers.iter().eq(&chain.layers));
@@ -547,8 +568,8 @@ mod tests {
         };
         let restored = QuotientChain::from_layers(params, layers(&first)).unwrap();
         assert_eq!(
-            (restored.serialized_params(), restored.len(), restored.params()),
-            (params, 400, first.params())
+            (restored.serialized_params(), restored.len(), restored.params),
+            (params, 400, first.params)
         );
         let mut equal = chain(100, 0.01, 1);
         (0..400u64).for_each(|key| equal.add(equal.hash(&key.to_le_bytes()), 9, NO_LIMIT).unwrap());

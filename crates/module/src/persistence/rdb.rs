@@ -73,8 +73,7 @@ fn load_petal(
     memory_limit: u64,
     input: &mut impl FieldReader,
 ) -> Result<StoredFilter, FilterError> {
-    let truncated = || FilterError::Malformed("the value is truncated".to_owned());
-    let content = input.unsigned().ok_or_else(truncated)?;
+    let content = input.unsigned()?;
     let mut import = match content {
         CONTAINER | PARTIAL_CONTAINER => PartialImport::container(memory_limit),
         PARTIAL_FILE => PartialImport::file(memory_limit),
@@ -85,7 +84,7 @@ fn load_petal(
     };
     let mut complete = None;
     loop {
-        let chunk = input.bytes().ok_or_else(truncated)?;
+        let chunk = input.bytes()?;
         if chunk.is_empty() {
             break;
         }
@@ -100,7 +99,7 @@ fn load_petal(
         (PARTIAL_CONTAINER | PARTIAL_FILE, None) if import.received_bytes() > 0 => {
             Ok(StoredFilter::Partial(Box::new(import)))
         }
-        _ => Err(truncated()),
+        _ => Err(FilterError::truncated()),
     }
 }
 

@@ -317,54 +317,41 @@ impl Bloom {
         if !(1..=4).contains(&version) {
             return FilterError::malformed("unsupported encoding version");
         }
-        Self::read(version, input)
-            .unwrap_or_else(|| FilterError::malformed("the value is truncated"))
-    }
-
-    /// Returns `None` if a field is missing.
-    fn read(version: i32, input: &mut impl FieldReader) -> Option<Result<Self, FilterError>> {
         let (size, count) = (input.unsigned()?, input.unsigned()?);
         let options = if version >= 2 { input.unsigned()? } else { 0 };
         let growth = if version >= 4 { input.unsigned()? } else { DEFAULT_GROWTH.into() };
         let (Ok(options), Ok(growth)) = (u32::try_from(options), u32::try_from(growth)) else {
-            return Some(FilterError::malformed("options or growth factor exceed 32 bits"));
+            return FilterError::malformed("options or growth factor exceed 32 bits");
         };
-        let checked = Header::check_options(options).and_then(|()| Header::check_links(count));
-        if let Err(error) = checked {
-            return Some(Err(error.into()));
-        }
+        Header::check_options(options)?;
+        Header::check_links(count)?;
         let mut chain = Self { size, options, growth, links: Vec::new() };
         for _ in 0..count {
-            let link = Link::read(options, input)?;
-            if let Err(error) = link.and_then(|link| byte_arrays::push(&mut chain.links, link)) {
-                return Some(Err(error));
-            }
+            byte_arrays::push(&mut chain.links, Link::read(options, input)?)?;
         }
         let keys = chain.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.size));
-        Some(if keys == size {
+        if keys == size {
             Ok(chain)
         } else {
             FilterError::malformed("the number of keys is not the sum over the links")
-        })
+        }
     }
 }
 
 impl Link {
-    /// Returns `None` if a field is missing.
-    fn read(options: u32, input: &mut impl FieldReader) -> Option<Result<Self, FilterError>> {
+    fn read(options: u32, input: &mut impl FieldReader) -> Result<Self, FilterError> {
         let (capacity, fpr, probes) = (input.unsigned()?, input.double()?, input.unsigned()?);
         let (bits_per_key, bits) = (input.double()?, input.unsigned()?);
         let (logarithm, bytes, size) = (input.unsigned()?, input.bytes()?, input.unsigned()?);
         let fields = LinkFields { bits, rate: fpr, bits_per_key, probes, capacity, logarithm };
-        Some(LinkPlan::checked(&fields, options).map_err(FilterError::from).and_then(|plan| {
-            check_size(&plan)?;
-            plan.check_keys(size, options)?;
-            if plan.bytes() != bytes.len() as u64 {
-                return FilterError::malformed(
-                    "the number of bits of a link does not match its header",
-                );
-            }
-            Ok(Self { plan, size, bits: bytes })
-        }))
+        let plan = LinkPlan::checked(&fields, options)?;
+        check_size(&plan)?;
+        plan.check_keys(size, options)?;
+        if plan.bytes() != bytes.len() as u64 {
+            return FilterError::malformed(
+                "the number of bits of a link does not match its header",
+            );
+        }
+        Ok(Self { plan, size, bits: bytes })
     }
 }

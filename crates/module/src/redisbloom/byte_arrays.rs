@@ -50,10 +50,10 @@ pub(super) fn chunk_mut<'a>(
     position: u64,
     length: usize,
 ) -> Result<&'a mut [u8], FilterError> {
-    let Some(begin) = position.checked_sub(length as u64).filter(|_| position > 0) else {
+    let Some(start) = position.checked_sub(length as u64).filter(|_| position > 0) else {
         return FilterError::malformed("the position of a chunk is 0 or less than its length");
     };
-    let mut at = begin.checked_sub(1).ok_or(FilterError::BadOffset)?;
+    let mut at = start.checked_sub(1).ok_or(FilterError::BadOffset)?;
     for array in arrays {
         let bytes = array.len() as u64;
         if at < bytes {

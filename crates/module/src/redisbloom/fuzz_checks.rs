@@ -2,15 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here is a bug, and is to be seen")]
 
+pub(super) use super::sketch::Field;
 use super::{Bloom, Cuckoo, CuckooParams, Sketch, SketchType};
+use crate::error::FilterError;
 use crate::server::{FieldReader, FieldWriter};
-
-#[derive(Clone, Debug)]
-pub(super) enum Field {
-    Unsigned(u64),
-    Double(f64),
-    Bytes(Box<[u8]>),
-}
 
 /// Equal bits: a number that is not one equals itself.
 impl PartialEq for Field {
@@ -29,16 +24,25 @@ impl PartialEq for Field {
 pub(super) struct Fields(pub(super) std::collections::VecDeque<Field>);
 
 impl FieldReader for Fields {
-    fn unsigned(&mut self) -> Option<u64> {
-        if let Field::Unsigned(number) = self.0.pop_front()? { Some(number) } else { None }
+    fn unsigned(&mut self) -> Result<u64, FilterError> {
+        match self.0.pop_front() {
+            Some(Field::Unsigned(number)) => Ok(number),
+            _ => Err(FilterError::truncated()),
+        }
     }
 
-    fn double(&mut self) -> Option<f64> {
-        if let Field::Double(number) = self.0.pop_front()? { Some(number) } else { None }
+    fn double(&mut self) -> Result<f64, FilterError> {
+        match self.0.pop_front() {
+            Some(Field::Double(number)) => Ok(number),
+            _ => Err(FilterError::truncated()),
+        }
     }
 
-    fn bytes(&mut self) -> Option<Box<[u8]>> {
-        if let Field::Bytes(bytes) = self.0.pop_front()? { Some(bytes) } else { None }
+    fn bytes(&mut self) -> Result<Box<[u8]>, FilterError> {
+        match self.0.pop_front() {
+            Some(Field::Bytes(bytes)) => Ok(bytes),
+            _ => Err(FilterError::truncated()),
+        }
     }
 }
 

@@ -52,10 +52,10 @@ fn string(bytes: &mut &[u8]) -> Box<[u8]> {
             count += usize::from(compressed[0]);
             compressed = &compressed[1..];
         }
-        let back = ((control & 31) << 8 | usize::from(compressed[0])) + 1;
+        let distance = ((control & 31) << 8 | usize::from(compressed[0])) + 1;
         compressed = &compressed[1..];
         for _ in 0..count + 2 {
-            out.push(out[out.len() - back]);
+            out.push(out[out.len() - distance]);
         }
     }
     assert_eq!(out.len(), length);

@@ -15,7 +15,8 @@ pub(crate) enum SketchType {
 }
 
 #[derive(Debug)]
-enum Field {
+#[cfg_attr(any(test, fuzzing), derive(Clone))]
+pub(super) enum Field {
     Unsigned(u64),
     Double(f64),
     Bytes(Box<[u8]>),
@@ -119,24 +120,24 @@ impl<I: FieldReader> Loading<'_, I> {
                 (0..2).try_for_each(|_| self.double())?;
                 let [merged, others] = nodes;
                 let nodes = merged.checked_add(others).and_then(|nodes| nodes.checked_mul(2));
-                (0..nodes.ok_or_else(truncated)?).try_for_each(|_| self.double())
+                (0..nodes.ok_or_else(FilterError::truncated)?).try_for_each(|_| self.double())
             }
         }
     }
 
     fn unsigned(&mut self) -> Result<u64, FilterError> {
-        let number = self.input.unsigned().ok_or_else(truncated)?;
+        let number = self.input.unsigned()?;
         self.push(Field::Unsigned(number), 0)?;
         Ok(number)
     }
 
     fn double(&mut self) -> Result<(), FilterError> {
-        let number = self.input.double().ok_or_else(truncated)?;
+        let number = self.input.double()?;
         self.push(Field::Double(number), 0)
     }
 
     fn bytes(&mut self) -> Result<(), FilterError> {
-        let bytes = self.input.bytes().ok_or_else(truncated)?;
+        let bytes = self.input.bytes()?;
         let length = bytes.len();
         self.push(Field::Bytes(bytes), length)
     }
@@ -150,10 +151,6 @@ impl<I: FieldReader> Loading<'_, I> {
         self.fields.push(field);
         Ok(())
     }
-}
-
-fn truncated() -> FilterError {
-    FilterError::Malformed("the value is truncated".to_owned())
 }
 
 #[cfg(test)]

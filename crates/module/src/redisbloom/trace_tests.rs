@@ -99,7 +99,7 @@ fn filters_equal_redisblooms_after_each_trace() {
 /// Returns random parameters, small enough for growth and compaction.
 fn any_params(random: &mut Rng) -> CuckooParams {
     let (slots, kicks) = (*random.pick(&[4, 16, 255]), *random.pick(&[4, 50, 1000]));
-    let [bucket_size, iterations] = [slots, kicks].map(|most| 1 + random.below(most) as u16);
+    let [bucket_size, iterations] = [slots, kicks].map(|max| 1 + random.below(max) as u16);
     let expansion = random.below(9) as u16;
     CuckooParams::new(random.below(500) as u64, bucket_size, iterations, expansion).unwrap()
 }
@@ -179,8 +179,8 @@ fn sizes_are_checked_before_allocation() {
     };
     let read = |numbers, rest, limit| Cuckoo::from_header(&header(numbers, rest), limit).unwrap();
     // The maximum of announced layers, each of one slot.
-    let most = read([0, 1, 0, 1024], [1, 20, 1], NO_LIMIT).unwrap();
-    assert_eq!(most.slots(), 1024);
+    let max = read([0, 1, 0, 1024], [1, 20, 1], NO_LIMIT).unwrap();
+    assert_eq!(max.slots(), 1024);
     assert_eq!(read([0, 1, 0, 1024], [1, 20, 1], 1 << 15).unwrap_err(), FilterError::MemoryLimit);
     // Layers above 4 GiB, in which RedisBloom loses keys.
     for (buckets, bucket_size) in [(1 << 33, 1), (1 << 32, 2), (1 << 31, 3), (1 << 63, 255)] {

@@ -4,6 +4,7 @@
 //! Source: the module API reference of both.
 
 use std::ffi::{c_char, c_double, c_int, c_long, c_longlong, c_uint, c_void};
+use std::ptr::null;
 
 /// Declares opaque types of the server.
 macro_rules! opaque {
@@ -281,4 +282,20 @@ pub(crate) struct Arg {
     pub(crate) deprecated_since: *const c_char,
     pub(crate) parts: *const Arg,
     pub(crate) display: *const c_char,
+}
+
+impl Arg {
+    /// The end of an array of arguments.
+    pub(crate) const END: Self = Self {
+        name: null(),
+        kind: 0,
+        key_spec: 0,
+        token: null(),
+        summary: null(),
+        since: null(),
+        flags: 0,
+        deprecated_since: null(),
+        parts: null(),
+        display: null(),
+    };
 }

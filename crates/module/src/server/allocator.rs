@@ -177,12 +177,12 @@ unsafe fn zero(memory: *mut u8, size: usize) {
     // pages), they are written.
     unsafe {
         if size >= LARGE_ZEROED {
-            let begin = memory.addr().next_multiple_of(PAGE) - memory.addr();
-            let pages = (size - begin) / PAGE * PAGE;
-            let at = memory.add(begin);
+            let start = memory.addr().next_multiple_of(PAGE) - memory.addr();
+            let pages = (size - start) / PAGE * PAGE;
+            let at = memory.add(start);
             if libc::madvise(at.cast(), pages, libc::MADV_DONTNEED) == 0 {
-                memory.write_bytes(0, begin);
-                at.add(pages).write_bytes(0, size - begin - pages);
+                memory.write_bytes(0, start);
+                at.add(pages).write_bytes(0, size - start - pages);
                 return;
             }
         }

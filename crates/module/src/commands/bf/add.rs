@@ -3,18 +3,17 @@
 use petal::HashSpec;
 
 use super::reserve::NewBloom;
-use super::{BLOOM, EXPANSION, ITEM, ITEMS, KEY, NONSCALING};
+use super::{EXPANSION, NONSCALING};
+use crate::bindings::ReplyError::Static;
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
-use crate::bindings::metrics;
-use crate::bindings::{Call, Command, ReplyError};
-use crate::commands::args::{Strictness, integer};
+use crate::bindings::{Call, Command, ReplyError, metrics};
+use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::{CallOptions, Strictness, integer, positive};
 use crate::commands::{
-    InsertedItems, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
-    replicate_inserts,
+    Inserts, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
 };
 use crate::error::FilterError;
-use crate::filters::Insertion;
 
 pub(in crate::commands) struct Add;
 
@@ -23,16 +22,12 @@ impl Command for Add {
         name: c"BF.ADD",
         summary: c"Adds an item to a Bloom filter; creates the filter if the key is missing",
         complexity: c"O(layers), of which there are few",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, ITEM],
-        categories: BLOOM,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         insert(call, 2, None, ReplyShape::Single)
     }
 }
@@ -44,16 +39,12 @@ impl Command for Madd {
         name: c"BF.MADD",
         summary: c"Adds items to a Bloom filter; creates the filter if the key is missing",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, ITEMS],
-        categories: BLOOM,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         insert(call, 2, None, ReplyShape::Array)
     }
 }
@@ -83,7 +74,7 @@ fn insert(
         let filter =
             spec.build(limit).inspect_err(|error| damage_if_replayed(call, &mut key, error))?;
         if new.scale_to.is_some_and(|capacity| filter.capacity_within(limit) < capacity) {
-            return Err(ReplyError::Static(
+            return Err(Static(
                 "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
             ));
         }
@@ -94,32 +85,24 @@ fn insert(
     }
     let Some(stored) = bloom(key.filter_mut())? else { return Err(ReplyError::WrongType) };
     let time = advance_window(call, stored);
-    if shape == ReplyShape::Single {
-        let limit =
-            if stored.may_grow() { memory_limit(call, settings.memory_limit) } else { u64::MAX };
-        let inserted = match stored.insert(call.arg(items), limit) {
-            Ok(inserted) => inserted,
+    let is_single = shape == ReplyShape::Single;
+    let memory_limit = match is_single && !stored.may_grow() {
+        true => u64::MAX,
+        false => memory_limit(call, settings.memory_limit),
+    };
+    let verbatim = !created && new.is_none();
+    let inserts = Inserts { first: items, memory_limit, verbatim, time, changed: false };
+    if is_single {
+        match inserts.single(call, stored) {
+            Ok(new) => call.boolean(new),
             Err(error) => {
                 damage_if_replayed(call, &mut key, &error);
                 return Err(insert_error(error));
             }
-        };
-        let is_new = inserted.is_new();
-        metrics::added(u64::from(is_new), 1);
-        let (items, changed) = (items..items + 1, inserted != Insertion::Unchanged);
-        let inserted = InsertedItems { items, any_new: is_new, changed, verbatim: !created, time };
-        replicate_inserts(call, stored, inserted);
-        call.boolean(is_new);
+        }
         return Ok(());
     }
-    let limit = memory_limit(call, settings.memory_limit);
-    let outcome = stored.insert_all(call.args_from(items), limit);
-    let new_items = outcome.new.count_ones();
-    metrics::added(new_items, outcome.inserted as u64);
-    let any_new = new_items > 0;
-    let verbatim = !created && outcome.error.is_none() && new.is_none();
-    let (items, changed) = (items..items + outcome.inserted, outcome.changed);
-    replicate_inserts(call, stored, InsertedItems { items, any_new, changed, verbatim, time });
+    let outcome = inserts.all(call, stored);
     call.array(outcome.inserted + usize::from(outcome.error.is_some()));
     (0..outcome.inserted).for_each(|at| call.boolean(outcome.new.get(at)));
     if let Some(error) = outcome.error {
@@ -134,9 +117,9 @@ fn insert_error(error: FilterError) -> ReplyError {
     match error {
         FilterError::OutOfMemory => {
             metrics::rejected(&error);
-            ReplyError::Static("ERR problem inserting into filter")
+            Static("ERR problem inserting into filter")
         }
-        FilterError::Unsupported => ReplyError::Static(
+        FilterError::Unsupported => Static(
             "ERR items cannot be added to a filter of this type: build it again and import it",
         ),
         error => error.into(),
@@ -151,12 +134,10 @@ impl Command for Insert {
         summary:
             c"Adds items to a Bloom filter; creates it with the given options if the key is missing",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"capacity", ArgKind::Integer).option(c"CAPACITY"),
             Arg::new(c"error", ArgKind::Double).option(c"ERROR"),
             EXPANSION,
@@ -165,66 +146,61 @@ impl Command for Insert {
             Arg::new(c"tightening_ratio", ArgKind::Double).option(c"TIGHTENING"),
             Arg::new(c"seed", ArgKind::Text).option(c"SEED"),
             Arg::new(c"scale_to", ArgKind::Integer).option(c"VALIDATESCALETO"),
-            Arg::item().multiple().after(c"ITEMS"),
+            Arg::ITEMS.after(c"ITEMS"),
         ],
-        categories: BLOOM,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(4)?;
         let (strictness, settings) = (Strictness::of(call), Settings::current());
         let mut new = NewBloom::defaults(&settings);
         let (mut nocreate, mut nonscaling) = (false, false);
         let (mut capacity, mut fpr, mut growth) = (None, None, None);
         let mut items = None;
-        let mut at = 2;
-        while at < call.len() {
-            let option = strictness.option(call.arg(at), true);
-            let value = call.arg(at + 1);
-            at += 1;
-            if option == b"ITEMS" {
-                items = Some(at);
-                break;
-            } else if option == b"NOCREATE" {
-                nocreate = true;
-                continue;
-            } else if option == b"NONSCALING" {
-                nonscaling = true;
-                continue;
-            }
-            // Options with a value; RedisBloom compares the number of arguments first.
-            if at == call.len() && NUMBERS.contains(&&*option) {
-                return Err(ReplyError::WrongArity);
-            }
-            if option == b"CAPACITY" {
-                capacity = Some(integer(value).ok_or(ReplyError::Static("Bad capacity"))?);
-            } else if option == b"ERROR" {
-                fpr = Some(strictness.number(value).ok_or(ReplyError::Static("Bad error rate"))?);
-            } else if option == b"EXPANSION" {
-                growth = Some(integer(value).ok_or(ReplyError::Static("Bad expansion"))?);
-            } else if option == b"TIGHTENING" {
-                // Checked only: petal chooses the rates of its layers.
-                let ratio = strictness
-                    .number(value)
-                    .ok_or(ReplyError::Static("ERR bad tightening ratio"))?;
-                if !(ratio > 0.0 && ratio < 1.0) {
-                    return Err(ReplyError::Static("ERR (0 < tightening ratio range < 1)"));
+        let mut options = CallOptions::new(Self::SPEC.args, call.args_from(2), |token| {
+            strictness.option(token, true)
+        });
+        while let Some(option) = options.next() {
+            match option {
+                Flag("ITEMS") => {
+                    items = Some(call.len() - options.rest());
+                    break;
                 }
-            } else if option == b"SEED" {
-                new.seed = Some(fold_seed(value).ok_or(ReplyError::Static("ERR invalid seed"))?);
-            } else if option == b"VALIDATESCALETO" {
-                let scale_to = integer(value).and_then(|keys| u64::try_from(keys).ok());
-                let bad = ReplyError::Static("ERR bad capacity");
-                new.scale_to = Some(scale_to.filter(|keys| *keys > 0).ok_or(bad)?);
-            } else {
-                return Err(ReplyError::Static("Unknown argument received"));
+                Flag("NOCREATE") => nocreate = true,
+                Flag(_) => nonscaling = true,
+                // RedisBloom compares the number of arguments first.
+                Value("CAPACITY" | "ERROR" | "EXPANSION", None) => {
+                    return Err(ReplyError::WrongArity);
+                }
+                Value(token, value) => {
+                    let value = value.unwrap_or_default();
+                    let (int, number) = (|| integer(value), || strictness.number(value));
+                    match token {
+                        "CAPACITY" => capacity = Some(int().ok_or(Static("Bad capacity"))?),
+                        "ERROR" => fpr = Some(number().ok_or(Static("Bad error rate"))?),
+                        "EXPANSION" => growth = Some(int().ok_or(Static("Bad expansion"))?),
+                        "SEED" => {
+                            let seed = fold_seed(value).ok_or(Static("ERR invalid seed"))?;
+                            new.seed = Some(seed);
+                        }
+                        "VALIDATESCALETO" => {
+                            let scale_to = int().and_then(positive);
+                            new.scale_to = Some(scale_to.ok_or(Static("ERR bad capacity"))?);
+                        }
+                        // TIGHTENING is checked only: petal chooses the rates of its layers.
+                        _ => {
+                            let ratio = number().ok_or(Static("ERR bad tightening ratio"))?;
+                            if !(ratio > 0.0 && ratio < 1.0) {
+                                return Err(Static("ERR (0 < tightening ratio range < 1)"));
+                            }
+                        }
+                    }
+                }
+                Unknown(_) => return Err(Static("Unknown argument received")),
             }
-            at += 1;
         }
         let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
         // As in RedisBloom, numbers out of range are reported after all that cannot be parsed.
-        let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
-        let bad = ReplyError::Static("Bad argument received");
+        let bad = Static("Bad argument received");
         if let Some(capacity) = capacity {
             new.capacity = positive(capacity).ok_or(bad.clone())?;
             new.has_capacity = true;
@@ -239,19 +215,14 @@ impl Command for Insert {
             new.growth = None;
         }
         if nonscaling && new.scale_to.is_some() {
-            return Err(ReplyError::Static(
-                "ERR cannot use NONSCALING and VALIDATESCALETO options together",
-            ));
+            return Err(Static("ERR cannot use NONSCALING and VALIDATESCALETO options together"));
         }
         if nocreate && bloom(call.open_read(1).filter())?.is_none() {
-            return Err(ReplyError::Static("ERR not found"));
+            return Err(ReplyError::NOT_FOUND);
         }
         insert(call, items, Some(new), ReplyShape::Array)
     }
 }
-
-/// The options of RedisBloom that have a number.
-const NUMBERS: [&[u8]; 3] = [b"CAPACITY", b"ERROR", b"EXPANSION"];
 
 /// Folds a seed of 32 bytes, as in valkey-bloom, to a key of 16 bytes.
 fn fold_seed(seed: &[u8]) -> Option<[u8; 16]> {

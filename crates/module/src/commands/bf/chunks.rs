@@ -1,6 +1,5 @@
 //! `BF.SCANDUMP` and `BF.LOADCHUNK`.
 
-use super::{BLOOM, KEY};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RO_ACCESS, RW_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError, metrics};
@@ -17,18 +16,14 @@ impl Command for ScanDump {
         name: c"BF.SCANDUMP",
         summary: c"Dumps a Bloom filter in chunks for BF.LOADCHUNK",
         complexity: c"O(bytes of a chunk)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, Arg::new(c"iterator", ArgKind::Integer)],
-        categories: BLOOM,
+        args: &[Arg::KEY, Arg::new(c"iterator", ArgKind::Integer)],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let key = call.open_read(1);
-        let stored = bloom(key.filter())?.ok_or(ReplyError::Static("ERR not found"))?;
+        let stored = bloom(key.filter())?.ok_or(ReplyError::NOT_FOUND)?;
         let iterator =
             integer(call.arg(2)).ok_or(ReplyError::Static("Second argument must be numeric"))?;
         let iterator = u64::try_from(iterator).unwrap_or(u64::MAX);
@@ -50,16 +45,16 @@ impl Command for LoadChunk {
         name: c"BF.LOADCHUNK",
         summary: c"Loads a chunk of a Bloom filter; the first one creates it",
         complexity: c"O(bytes of the chunk)",
-        since: c"0.1.0",
-        arity: 4,
         flags: c"write deny-oom",
         keys: &[first_key(RW_INSERT)],
-        args: &[KEY, Arg::new(c"iterator", ArgKind::Integer), Arg::new(c"data", ArgKind::Text)],
-        categories: BLOOM,
+        args: &[
+            Arg::KEY,
+            Arg::new(c"iterator", ArgKind::Integer),
+            Arg::new(c"data", ArgKind::Text),
+        ],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(4)?;
         let iterator = integer(call.arg(2))
             .ok_or(ReplyError::Static("ERR Second argument must be numeric"))?;
         let iterator = u64::try_from(iterator).unwrap_or(0);
@@ -89,7 +84,7 @@ impl Command for LoadChunk {
             }
             Some(StoredFilter::RedisBloom(filter)) => filter.put_chunk(iterator, call.arg(3))?,
             Some(_) => return Err(ReplyError::WrongType),
-            None => return Err(ReplyError::Static("ERR not found")),
+            None => return Err(ReplyError::NOT_FOUND),
         };
         if changed {
             call.replicate_verbatim();

@@ -12,9 +12,5 @@ pub(super) use reserve::{Reserve, parse_capacity, parse_expansion, parse_fpr};
 
 use crate::bindings::command_spec::{Arg, ArgKind};
 
-const KEY: Arg = Arg::key();
-const ITEM: Arg = Arg::item();
-const ITEMS: Arg = Arg::item().multiple();
 const EXPANSION: Arg = Arg::new(c"expansion", ArgKind::Integer).option(c"EXPANSION");
 const NONSCALING: Arg = Arg::flag(c"nonscaling", c"NONSCALING");
-const BLOOM: &std::ffi::CStr = c"bloom";

@@ -1,14 +1,10 @@
 //! `BF.EXISTS`, `BF.MEXISTS`, `BF.CARD` and `BF.INFO`.
 
-use petal::BatchResults;
-
-use super::{BLOOM, ITEM, ITEMS, KEY};
 use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::config::Settings;
-use crate::bindings::metrics;
-use crate::bindings::{Call, Command, ReplyError};
+use crate::bindings::{Call, Command, ReplyError, metrics};
 use crate::commands::args::is_option;
-use crate::commands::bloom;
+use crate::commands::{bloom, query_all};
 
 pub(in crate::commands) struct Exists;
 
@@ -17,16 +13,12 @@ impl Command for Exists {
         name: c"BF.EXISTS",
         summary: c"Returns whether an item may be in a Bloom filter",
         complexity: c"O(layers), of which there are few",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEM],
-        categories: BLOOM,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let key = call.open_read(1);
         let found = match bloom(key.filter())? {
             Some(stored) => {
@@ -50,29 +42,14 @@ impl Command for Mexists {
         name: c"BF.MEXISTS",
         summary: c"Returns which items may be in a Bloom filter",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEMS],
-        categories: BLOOM,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let key = call.open_read(1);
-        let mut found = BatchResults::new();
-        let exists = match bloom(key.filter())? {
-            Some(stored) => {
-                stored.contains_all(call.args_from(2), call, &mut found);
-                true
-            }
-            None => false,
-        };
-        let positive = if exists { found.count_ones() } else { 0 };
-        metrics::queried(positive, (call.len() - 2) as u64);
-        call.array(call.len() - 2);
-        (0..call.len() - 2).for_each(|at| call.boolean(exists && found.get(at)));
+        query_all(call, bloom(key.filter())?);
         Ok(())
     }
 }
@@ -84,16 +61,12 @@ impl Command for Card {
         name: c"BF.CARD",
         summary: c"Returns the number of items in a Bloom filter",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: 2,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY],
-        categories: BLOOM,
+        args: &[Arg::KEY],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(2)?;
         let items = bloom(call.open_read(1).filter())?.map_or(0, |stored| stored.info().items);
         call.count(items);
         Ok(())
@@ -107,13 +80,11 @@ impl Command for Info {
         name: c"BF.INFO",
         summary: c"Returns capacity, size, layers, items and expansion of a Bloom filter",
         complexity: c"O(1); with MAXSCALEDCAPACITY O(layers), up to 63 layers of up to 1 ms each",
-        since: c"0.1.0",
-        arity: -2,
         // Not `fast`: MAXSCALEDCAPACITY takes up to 32 ms.
         flags: c"readonly",
         keys: &[first_key(RO_ACCESS)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::one_of(
                 c"field",
                 &[
@@ -129,7 +100,6 @@ impl Command for Info {
             )
             .optional(),
         ],
-        categories: BLOOM,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -137,7 +107,7 @@ impl Command for Info {
             return Err(ReplyError::WrongArity);
         }
         let key = call.open_read(1);
-        let stored = bloom(key.filter())?.ok_or(ReplyError::Static("ERR not found"))?;
+        let stored = bloom(key.filter())?.ok_or(ReplyError::NOT_FOUND)?;
         let info = stored.info();
         let fields = [
             ("CAPACITY", c"Capacity", Some(info.capacity)),

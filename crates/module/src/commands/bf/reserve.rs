@@ -1,10 +1,10 @@
 //! `BF.RESERVE`, and the parameters of filters that `BF.*` creates.
 
-use super::{BLOOM, EXPANSION, KEY, NONSCALING};
+use super::{EXPANSION, NONSCALING};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::{Layout, Settings};
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
-use crate::commands::args::{Strictness, integer, is_option};
+use crate::commands::args::{Strictness, integer, is_option, is_token, positive};
 use crate::commands::{bloom, memory_limit, replicate_creation};
 use crate::error::FilterError;
 use crate::filters::{FilterKind, FilterSpec, Growth};
@@ -65,18 +65,15 @@ impl Command for Reserve {
         name: c"BF.RESERVE",
         summary: c"Creates an empty Bloom filter",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"error_rate", ArgKind::Double),
             Arg::new(c"capacity", ArgKind::Integer),
             EXPANSION,
             NONSCALING,
         ],
-        categories: BLOOM,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -100,9 +97,9 @@ impl Command for Reserve {
         }
         let growth = expansion.map(parse_expansion).transpose()?;
         let is_value = |at: usize| first.is_some_and(|first| at == first + 1);
-        let is_known = |arg| is_option(arg, "EXPANSION") || is_option(arg, "NONSCALING");
         let mut options = call.args_from(4).enumerate();
-        if !strictness.ignores_unknown() && !options.all(|(at, arg)| is_value(at) || is_known(arg))
+        if !strictness.ignores_unknown()
+            && !options.all(|(at, arg)| is_value(at) || is_token(Self::SPEC.args, arg))
         {
             return Err(ReplyError::Static("ERR unknown argument received"));
         }
@@ -149,16 +146,10 @@ pub(in crate::commands) fn parse_fpr(
 
 pub(in crate::commands) fn parse_capacity(arg: &[u8]) -> Result<u64, ReplyError> {
     let capacity = integer(arg).ok_or(ReplyError::Static("ERR bad capacity"))?;
-    u64::try_from(capacity)
-        .ok()
-        .filter(|capacity| *capacity > 0)
-        .ok_or(ReplyError::Static("ERR (capacity should be larger than 0)"))
+    positive(capacity).ok_or(ReplyError::Static("ERR (capacity should be larger than 0)"))
 }
 
 pub(in crate::commands) fn parse_expansion(arg: &[u8]) -> Result<u64, ReplyError> {
     let growth = integer(arg).ok_or(ReplyError::Static("ERR bad expansion"))?;
-    u64::try_from(growth)
-        .ok()
-        .filter(|growth| *growth > 0)
-        .ok_or(ReplyError::Static("ERR expansion should be greater or equal to 1"))
+    positive(growth).ok_or(ReplyError::Static("ERR expansion should be greater or equal to 1"))
 }

@@ -1,12 +1,12 @@
 //! `CF.ADD`, `CF.ADDNX`, `CF.INSERT` and `CF.INSERTNX`.
 
 use super::reserve::NewCuckoo;
-use super::{CUCKOO, ITEM, KEY, filter_mut, growth_limits, insert_error};
+use super::{filter_mut, growth_limits, insert_error};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
-use crate::bindings::metrics;
-use crate::bindings::{Call, Command, ReplicatedArg, ReplyError, WriteKey};
-use crate::commands::args::{Strictness, integer};
+use crate::bindings::{Call, Command, ReplicatedArg, ReplyError, WriteKey, metrics};
+use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::{CallOptions, Strictness, integer};
 use crate::commands::damage_if_replayed;
 use crate::error::FilterError;
 use crate::filters::CuckooOps;
@@ -15,10 +15,10 @@ use crate::filters::CuckooOps;
 const PREFETCH_DISTANCE: usize = 8;
 
 const INSERT_ARGS: &[Arg] = &[
-    KEY,
+    Arg::KEY,
     Arg::new(c"capacity", ArgKind::Integer).option(c"CAPACITY"),
     Arg::flag(c"nocreate", c"NOCREATE"),
-    Arg::item().multiple().after(c"ITEMS"),
+    Arg::ITEMS.after(c"ITEMS"),
 ];
 
 /// Whether a copy of a present item is added.
@@ -36,12 +36,9 @@ impl Command for Add {
         summary:
             c"Adds a copy of an item to a cuckoo filter; creates the filter if the key is missing",
         complexity: c"O(1); O(layers) after deletions",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -58,12 +55,9 @@ impl Command for AddNx {
             c"Adds an item to a cuckoo filter if it is absent; creates the filter if the key is \
             missing",
         complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -72,7 +66,6 @@ impl Command for AddNx {
 }
 
 fn add(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
-    call.expect_len(3)?;
     let mut key = call.open_write(1);
     let created = create(call, &mut key, None)?;
     let filter = open_filter(call, &mut key)?;
@@ -138,12 +131,9 @@ impl Command for Insert {
             c"Adds copies of items to a cuckoo filter; creates it with the given options if the \
             key is missing",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
         args: INSERT_ARGS,
-        categories: CUCKOO,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -159,12 +149,9 @@ impl Command for InsertNx {
         summary: c"Adds the items that are absent to a cuckoo filter; creates it with the given \
             options if the key is missing",
         complexity: c"O(items * layers)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
         args: INSERT_ARGS,
-        categories: CUCKOO,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -173,35 +160,31 @@ impl Command for InsertNx {
 }
 
 fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
-    call.expect_min_len(4)?;
     let strictness = Strictness::of(call);
     let mut new = NewCuckoo::defaults(&Settings::current());
     let (mut nocreate, mut items) = (false, None);
-    let mut at = 2;
-    while at < call.len() {
-        let option = strictness.option(call.arg(at), false);
-        at += 1;
-        if option == b"ITEMS" {
-            items = Some(at);
-            break;
-        } else if option == b"NOCREATE" {
-            nocreate = true;
-        } else if option == b"CAPACITY" {
-            // RedisBloom checks the capacity before it looks at the next argument.
-            if at == call.len() {
-                return Err(ReplyError::WrongArity);
+    let spell = |token: &[u8]| strictness.option(token, false);
+    let mut options = CallOptions::new(INSERT_ARGS, call.args_from(2), spell);
+    while let Some(option) = options.next() {
+        match option {
+            Flag("ITEMS") => {
+                items = Some(call.len() - options.rest());
+                break;
             }
-            let capacity = integer(call.arg(at)).ok_or(ReplyError::Static("Bad capacity"))?;
-            new = new.with_capacity(strictness, capacity)?;
-            at += 1;
-        } else {
-            return Err(ReplyError::Static("Unknown argument received"));
+            Flag(_) => nocreate = true,
+            // RedisBloom checks the capacity before it looks at the next argument.
+            Value(_, capacity) => {
+                let capacity = integer(capacity.ok_or(ReplyError::WrongArity)?);
+                let capacity = capacity.ok_or(ReplyError::Static("Bad capacity"))?;
+                new = new.with_capacity(strictness, capacity)?;
+            }
+            Unknown(_) => return Err(ReplyError::Static("Unknown argument received")),
         }
     }
     let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;
     let mut key = call.open_write(1);
     if nocreate && key.filter().complete()?.is_none() {
-        return Err(ReplyError::Static("ERR not found"));
+        return Err(ReplyError::NOT_FOUND);
     }
     let created = create(call, &mut key, Some(new))?;
     let filter = open_filter(call, &mut key)?;

@@ -1,6 +1,6 @@
 //! `CF.SCANDUMP` and `CF.LOADCHUNK`.
 
-use super::{CUCKOO, KEY, filter};
+use super::filter;
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RO_ACCESS, RW_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError, metrics};
@@ -12,7 +12,6 @@ use crate::redisbloom::{Cuckoo, MAX_ANNOUNCED_LAYERS};
 
 const POSITION: Arg = Arg::new(c"iterator", ArgKind::Integer);
 const BAD_POSITION: ReplyError = ReplyError::Static("Invalid position");
-const NOT_FOUND: ReplyError = ReplyError::Static("ERR not found");
 
 pub(in crate::commands) struct ScanDump;
 
@@ -21,21 +20,17 @@ impl Command for ScanDump {
         name: c"CF.SCANDUMP",
         summary: c"Dumps a cuckoo filter in chunks for CF.LOADCHUNK",
         complexity: c"O(bytes of a chunk)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, POSITION],
-        categories: CUCKOO,
+        args: &[Arg::KEY, POSITION],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let position = integer(call.arg(2)).and_then(|number| u64::try_from(number).ok());
         let position = position.ok_or(BAD_POSITION)?;
         let key = call.open_read(1);
-        filter(key.filter())?.ok_or(NOT_FOUND)?;
-        let stored = key.filter().complete()?.ok_or(NOT_FOUND)?;
+        filter(key.filter())?.ok_or(ReplyError::NOT_FOUND)?;
+        let stored = key.filter().complete()?.ok_or(ReplyError::NOT_FOUND)?;
         if transfer::scan_dump(call, stored, position) {
             return Ok(());
         }
@@ -65,16 +60,12 @@ impl Command for LoadChunk {
         name: c"CF.LOADCHUNK",
         summary: c"Loads a chunk of a cuckoo filter; the first one creates it",
         complexity: c"O(bytes of the chunk)",
-        since: c"0.1.0",
-        arity: 4,
         flags: c"write deny-oom",
         keys: &[first_key(RW_INSERT)],
-        args: &[KEY, POSITION, Arg::new(c"data", ArgKind::Text)],
-        categories: CUCKOO,
+        args: &[Arg::KEY, POSITION, Arg::new(c"data", ArgKind::Text)],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(4)?;
         let position = integer(call.arg(2)).filter(|position| *position != 0);
         // A negative position, like one after the end, has no chunk.
         let position = u64::try_from(position.ok_or(BAD_POSITION)?).unwrap_or(u64::MAX);
@@ -113,7 +104,7 @@ impl Command for LoadChunk {
             true
         } else {
             match key.filter_mut().complete()? {
-                None => return Err(NOT_FOUND),
+                None => return Err(ReplyError::NOT_FOUND),
                 Some(StoredFilter::RedisCuckoo(filter)) => filter
                     .put_chunk(position, call.arg(3))
                     .map_err(|_| ReplyError::Static("Couldn't load chunk!"))?,

@@ -1,7 +1,7 @@
 //! `CF.DEL`, `CF.MDEL` and `CF.COMPACT`.
 
-use super::{CUCKOO, ITEM, ITEMS, KEY, filter_mut};
-use crate::bindings::command_spec::{CommandSpec, RW_ACCESS_DELETE, RW_INSERT, first_key};
+use super::filter_mut;
+use crate::bindings::command_spec::{Arg, CommandSpec, RW_ACCESS_DELETE, RW_INSERT, first_key};
 use crate::bindings::{Call, Command, ReplyError, metrics};
 
 pub(in crate::commands) struct Del;
@@ -13,16 +13,12 @@ impl Command for Del {
             c"Deletes one copy of an item; returns whether it was (maybe) present. Delete only \
             items that were added: a false positive deletes another item",
         complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"write fast",
         keys: &[first_key(RW_ACCESS_DELETE)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let mut key = call.open_write(1);
         let filter = filter_mut(key.filter_mut())?.ok_or(ReplyError::Static("Not found"))?;
         let removed = filter.remove(filter.hash(call.arg(2)));
@@ -45,16 +41,12 @@ impl Command for Mdel {
             c"Deletes one copy of each item; returns whether each was (maybe) present. Delete \
             only items that were added: a false positive deletes another item",
         complexity: c"O(items * layers)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write fast",
         keys: &[first_key(RW_ACCESS_DELETE)],
-        args: &[KEY, ITEMS],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let mut key = call.open_write(1);
         let filter = filter_mut(key.filter_mut())?.ok_or(ReplyError::Static("Not found"))?;
         let hashes = filter.hashes(&mut call.args_from(2));
@@ -65,8 +57,7 @@ impl Command for Mdel {
             call.replicate_verbatim();
             call.notify(c"cuckoo.del", 1);
         }
-        call.array(removed.len());
-        removed.into_iter().for_each(|removed| call.boolean(removed));
+        call.booleans(removed.len(), |at| removed[at]);
         Ok(())
     }
 }
@@ -78,16 +69,12 @@ impl Command for Compact {
         name: c"CF.COMPACT",
         summary: c"Moves items of newer layers to free slots of older ones, and frees empty layers",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: 2,
         flags: c"write",
         keys: &[first_key(RW_INSERT)],
-        args: &[KEY],
-        categories: CUCKOO,
+        args: &[Arg::KEY],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(2)?;
         let mut key = call.open_write(1);
         let not_found = ReplyError::Static("Cuckoo filter was not found");
         let filter = filter_mut(key.filter_mut())?.ok_or(not_found)?;

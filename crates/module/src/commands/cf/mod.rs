@@ -12,26 +12,11 @@ pub(super) use delete::{Compact, Del, Mdel};
 pub(super) use query::{Count, Exists, Info, Mexists};
 pub(super) use reserve::Reserve;
 
-use std::ops::RangeInclusive;
-
-use super::args::integer;
 use super::memory_limit;
-use crate::bindings::command_spec::Arg;
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, KeyContent, ReplyError, metrics};
 use crate::error::FilterError;
 use crate::filters::{CuckooOps, GrowthLimits, MAX_COPIES, StoredFilter};
-
-const KEY: Arg = Arg::key();
-const ITEM: Arg = Arg::item();
-const ITEMS: Arg = Arg::item().multiple();
-const CUCKOO: &std::ffi::CStr = c"cuckoo";
-
-/// Parses an integer within a range.
-pub(super) fn parse_u16(arg: &[u8], range: RangeInclusive<u16>) -> Option<u16> {
-    let number = integer(arg).and_then(|number| u16::try_from(number).ok());
-    number.filter(|number| range.contains(number))
-}
 
 /// Returns the `CF.*` filter of a key; an error for other filters.
 #[inline]

@@ -1,11 +1,9 @@
 //! `CF.EXISTS`, `CF.MEXISTS`, `CF.COUNT` and `CF.INFO`.
 
-use petal::BatchResults;
-
-use super::{CUCKOO, ITEM, ITEMS, KEY, filter};
-use crate::bindings::command_spec::{CommandSpec, RO_ACCESS, first_key};
-use crate::bindings::metrics;
-use crate::bindings::{Call, Command, ReplyError};
+use super::filter;
+use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
+use crate::bindings::{Call, Command, ReplyError, metrics};
+use crate::commands::query_all;
 
 pub(in crate::commands) struct Exists;
 
@@ -14,16 +12,12 @@ impl Command for Exists {
         name: c"CF.EXISTS",
         summary: c"Returns whether an item may be in a cuckoo filter",
         complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let key = call.open_read(1);
         let found = match filter(key.filter())? {
             Some(filter) => {
@@ -48,29 +42,15 @@ impl Command for Mexists {
         name: c"CF.MEXISTS",
         summary: c"Returns which items may be in a cuckoo filter",
         complexity: c"O(items * layers)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEMS],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let key = call.open_read(1);
-        let count = call.len() - 2;
-        let mut found = BatchResults::new();
-        match filter(key.filter())? {
-            Some(filter) => {
-                let hashes = filter.hashes(&mut call.args_from(2));
-                filter.contains_all(&hashes, &mut found);
-            }
-            None => found.fill_with(count, |_| false),
-        }
-        metrics::queried(found.count_ones(), count as u64);
-        call.array(count);
-        (0..count).for_each(|at| call.boolean(found.get(at)));
+        filter(key.filter())?;
+        query_all(call, key.filter().complete()?);
         Ok(())
     }
 }
@@ -82,16 +62,12 @@ impl Command for Count {
         name: c"CF.COUNT",
         summary: c"Returns the number of copies of an item in a cuckoo filter; an upper bound",
         complexity: c"O(layers)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEM],
-        categories: CUCKOO,
+        args: &[Arg::KEY, Arg::ITEM],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let key = call.open_read(1);
         let filter = filter(key.filter())?;
         call.count(filter.map_or(0, |filter| filter.count(filter.hash(call.arg(2)))));
@@ -106,18 +82,14 @@ impl Command for Info {
         name: c"CF.INFO",
         summary: c"Returns size, buckets, layers, items and parameters of a cuckoo filter",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: 2,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY],
-        categories: CUCKOO,
+        args: &[Arg::KEY],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(2)?;
         let key = call.open_read(1);
-        let filter = filter(key.filter())?.ok_or(ReplyError::Static("ERR not found"))?;
+        let filter = filter(key.filter())?.ok_or(ReplyError::NOT_FOUND)?;
         let info = filter.info();
         let fields = [
             (c"Size", info.size),

@@ -1,10 +1,10 @@
 //! `CF.RESERVE`, and the parameters of filters that `CF.*` creates.
 
-use super::{CUCKOO, KEY, filter};
+use super::filter;
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::{Layout, Settings};
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError, WriteKey};
-use crate::commands::args::{Strictness, integer, is_option};
+use crate::commands::args::{Strictness, integer, integer_within, is_option, is_token};
 use crate::commands::{memory_limit, replicate_creation};
 use crate::filters::{FilterKind, FilterSpec, MAX_EXPANSION};
 
@@ -75,18 +75,15 @@ impl Command for Reserve {
         name: c"CF.RESERVE",
         summary: c"Creates an empty cuckoo filter",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"capacity", ArgKind::Integer),
             Arg::new(c"bucketsize", ArgKind::Integer).option(c"BUCKETSIZE"),
             Arg::new(c"maxiterations", ArgKind::Integer).option(c"MAXITERATIONS"),
             Arg::new(c"expansion", ArgKind::Integer).option(c"EXPANSION"),
         ],
-        categories: CUCKOO,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -96,43 +93,33 @@ impl Command for Reserve {
         }
         let capacity = integer(call.arg(2)).ok_or(ReplyError::Static("Bad capacity"))?;
         let mut new = NewCuckoo::defaults(&Settings::current());
-        let options = [
-            IntOption {
-                name: "MAXITERATIONS",
-                max: u16::MAX,
-                parse_error: "Couldn't parse MAXITERATIONS",
-                range_error: "MAXITERATIONS: value must be an integer between 1 and 65535, inclusive.",
-                value: &mut new.iterations,
-            },
-            IntOption {
-                name: "BUCKETSIZE",
-                max: 255,
-                parse_error: "Couldn't parse BUCKETSIZE",
-                range_error: "BUCKETSIZE: value must be an integer between 1 and 255, inclusive.",
-                value: &mut new.bucket_size,
-            },
-            IntOption {
-                name: "EXPANSION",
-                max: MAX_EXPANSION,
-                parse_error: "Couldn't parse EXPANSION",
-                range_error: "EXPANSION: value must be an integer between 0 and 32768, inclusive.",
-                value: &mut new.expansion,
-            },
-        ];
         let strictness = Strictness::of(call);
         // RedisBloom finds options at any position.
         let step = if strictness.ignores_unknown() { 1 } else { 2 };
         let positions = || (3..call.len()).step_by(step);
-        let is_known =
-            |at: usize| options.iter().any(|option| is_option(call.arg(at), option.name));
-        if !strictness.ignores_unknown() && !positions().all(is_known) {
+        if !strictness.ignores_unknown()
+            && !positions().all(|at| is_token(Self::SPEC.args, call.arg(at)))
+        {
             return Err(ReplyError::Static("ERR unknown argument received"));
         }
-        // The first of repeated options counts.
-        for option in options {
-            if let Some(at) = positions().find(|at| is_option(call.arg(*at), option.name)) {
-                option.parse(call.arg(at + 1))?;
-            }
+        for (name, range, value) in [
+            ("MAXITERATIONS", 1..=u16::MAX, &mut new.iterations),
+            ("BUCKETSIZE", 1..=255, &mut new.bucket_size),
+            ("EXPANSION", 0..=MAX_EXPANSION, &mut new.expansion),
+        ] {
+            // The first of repeated options counts.
+            let Some(at) = positions().find(|at| is_option(call.arg(*at), name)) else { continue };
+            let arg = call.arg(at + 1);
+            *value = integer_within(arg, &range).ok_or_else(|| {
+                ReplyError::Message(match integer(arg) {
+                    None => format!("Couldn't parse {name}"),
+                    Some(_) => format!(
+                        "{name}: value must be an integer between {} and {}, inclusive.",
+                        range.start(),
+                        range.end()
+                    ),
+                })
+            })?;
         }
         let new = new.with_capacity(strictness, capacity)?;
         let mut key = call.open_write(1);
@@ -141,26 +128,6 @@ impl Command for Reserve {
         }
         new.create(call, &mut key)?;
         call.ok();
-        Ok(())
-    }
-}
-
-/// An option with an integer, and RedisBloom's error texts.
-struct IntOption<'v> {
-    name: &'static str,
-    max: u16,
-    parse_error: &'static str,
-    range_error: &'static str,
-    value: &'v mut u16,
-}
-
-impl IntOption<'_> {
-    fn parse(self, arg: &[u8]) -> Result<(), ReplyError> {
-        let number = integer(arg).ok_or(ReplyError::Static(self.parse_error))?;
-        let min = if self.name == "EXPANSION" { 0 } else { 1 };
-        let number = u16::try_from(number).ok();
-        let number = number.filter(|number| (min..=self.max).contains(number));
-        *self.value = number.ok_or(ReplyError::Static(self.range_error))?;
         Ok(())
     }
 }

@@ -2,10 +2,8 @@
 
 use petal::BatchResults;
 
-use super::{ITEMS, KEY, PETAL};
-use crate::bindings::command_spec::{CommandSpec, RO_ACCESS, RW_ACCESS_DELETE, first_key};
-use crate::bindings::metrics;
-use crate::bindings::{Call, Command, ReplyError};
+use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, RW_ACCESS_DELETE, first_key};
+use crate::bindings::{Call, Command, ReplyError, metrics};
 use crate::error::FilterError;
 
 pub(in crate::commands) struct Del;
@@ -19,16 +17,12 @@ impl Command for Del {
             more often than its counters count. Delete only items that were added: a false \
             positive deletes others",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write fast",
         keys: &[first_key(RW_ACCESS_DELETE)],
-        args: &[KEY, ITEMS],
-        categories: PETAL,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let mut key = call.open_write(1);
         let mut removed = BatchResults::new();
         let exists = match key.filter_mut().complete()? {
@@ -53,8 +47,7 @@ impl Command for Del {
             call.replicate_verbatim();
             call.notify(c"petal.del", 1);
         }
-        call.array(call.len() - 2);
-        (0..call.len() - 2).for_each(|at| call.boolean(exists && removed.get(at)));
+        call.booleans(call.len() - 2, |at| exists && removed.get(at));
         Ok(())
     }
 }
@@ -68,16 +61,12 @@ impl Command for Count {
             c"Returns the number of copies of each item in a filter of TYPE counting, up to 8, or \
             vector-quotient; an upper bound",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEMS],
-        categories: PETAL,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let key = call.open_read(1);
         let counts = match key.filter().complete()? {
             Some(stored) if stored.as_cuckoo().is_some() => {

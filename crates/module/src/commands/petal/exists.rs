@@ -1,11 +1,8 @@
 //! `PETAL.EXISTS`: queries for which a missing key is an error.
 
-use petal::BatchResults;
-
-use super::{ITEMS, KEY, NOT_FOUND, PETAL};
-use crate::bindings::command_spec::{CommandSpec, RO_ACCESS, first_key};
-use crate::bindings::metrics;
+use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::{Call, Command, ReplyError};
+use crate::commands::query_all;
 
 pub(in crate::commands) struct Exists;
 
@@ -15,29 +12,15 @@ impl Command for Exists {
         summary: c"Returns which items may be in a filter of any type. A missing key is an error; \
             BF.MEXISTS and CF.MEXISTS reply 0",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"readonly fast",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, ITEMS],
-        categories: PETAL,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let key = call.open_read(1);
-        let stored = key.filter().complete()?.ok_or(NOT_FOUND)?;
-        let mut found = BatchResults::new();
-        match stored.as_cuckoo() {
-            Some(filter) => {
-                filter.contains_all(&filter.hashes(&mut call.args_from(2)), &mut found);
-            }
-            None => stored.contains_all(call.args_from(2), call, &mut found),
-        }
-        let count = call.len() - 2;
-        metrics::queried(found.count_ones(), count as u64);
-        call.array(count);
-        (0..count).for_each(|at| call.boolean(found.get(at)));
+        let stored = key.filter().complete()?.ok_or(ReplyError::NOT_FOUND)?;
+        query_all(call, Some(stored));
         Ok(())
     }
 }

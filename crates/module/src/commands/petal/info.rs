@@ -5,7 +5,6 @@ use std::ffi::CStr;
 use petal::math::is_overfull;
 use petal::{AnyFilter, FilterType, Membership as _};
 
-use super::{KEY, NOT_FOUND, PETAL};
 use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::{Call, Command, ReplyError};
 use crate::commands::args::is_option;
@@ -22,12 +21,9 @@ impl Command for Info {
         complexity:
             c"O(1); with FULL O(bytes), about one second per GB, during which the server is \
             blocked",
-        since: c"0.1.0",
-        arity: -2,
         flags: c"readonly",
         keys: &[first_key(RO_ACCESS)],
-        args: &[KEY, Arg::flag(c"full", c"FULL")],
-        categories: PETAL,
+        args: &[Arg::KEY, Arg::flag(c"full", c"FULL")],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
@@ -38,7 +34,7 @@ impl Command for Info {
             _ => return Err(ReplyError::WrongArity),
         };
         let key = call.open_read(1);
-        let fields = fields(key.filter().any_filter()?.ok_or(NOT_FOUND)?, full);
+        let fields = fields(key.filter().any_filter()?.ok_or(ReplyError::NOT_FOUND)?, full);
         call.map(fields.len());
         for (name, value) in fields {
             call.simple(name);

@@ -2,7 +2,6 @@
 
 use petal::math::Estimate;
 
-use super::{KEY, NOT_FOUND, PETAL};
 use crate::bindings::command_spec::{
     Arg, ArgKind, CommandSpec, KeySpec, RO_ACCESS, RW_INSERT, first_key,
 };
@@ -25,19 +24,15 @@ impl Command for Merge {
             NONSCALING, counting and vector-quotient can be merged. After an error nothing is \
             changed",
         complexity: c"O(bytes of all sources)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write deny-oom",
         keys: &[first_key(RW_INSERT), KeySpec { first: 2, last: -1, flags: RO_ACCESS }],
         args: &[
             Arg::new(c"destination", ArgKind::Key),
             Arg::new(c"source", ArgKind::Key).multiple(),
         ],
-        categories: PETAL,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         let limit = memory_limit(call, Settings::current().memory_limit);
         let mut destination = call.open_write(1);
         let exists = destination.filter().complete()?.is_some();
@@ -46,7 +41,7 @@ impl Command for Merge {
         let sources: Vec<ReadKey<'_>> = others.map(|at| call.open_read(at)).collect();
         let mut filters = Vec::with_capacity(sources.len());
         for source in &sources {
-            filters.push(source.filter().complete()?.ok_or(NOT_FOUND)?);
+            filters.push(source.filter().complete()?.ok_or(ReplyError::NOT_FOUND)?);
         }
         let is_redisbloom = |stored: &StoredFilter| stored.stored_type() != StoredType::Petal;
         if filters.iter().any(|stored| is_redisbloom(stored))
@@ -57,7 +52,7 @@ impl Command for Merge {
         let changed = match destination.filter_mut().complete()? {
             Some(stored) => stored.union(&filters, limit).map_err(merge_error)?,
             None => {
-                let [first, others @ ..] = &*filters else { return Err(NOT_FOUND) };
+                let [first, others @ ..] = &*filters else { return Err(ReplyError::NOT_FOUND) };
                 if first.memory_usage() > limit {
                     return Err(FilterError::MemoryLimit.into());
                 }
@@ -109,19 +104,15 @@ impl Command for Compare {
             and the Jaccard index: each with the bounds of a 95 % interval; null if a filter is \
             too full. For filters of TYPE bloom NONSCALING and TYPE counting",
         complexity: c"O(bytes of both)",
-        since: c"0.1.0",
-        arity: 3,
         flags: c"readonly",
         keys: &[KeySpec { first: 1, last: 1, flags: RO_ACCESS }],
-        args: &[Arg { name: c"left", ..KEY }, Arg { name: c"right", ..KEY }],
-        categories: PETAL,
+        args: &[Arg { name: c"left", ..Arg::KEY }, Arg { name: c"right", ..Arg::KEY }],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_len(3)?;
         let (left, right) = (call.open_read(1), call.open_read(2));
-        let left = left.filter().complete()?.ok_or(NOT_FOUND)?;
-        let right = right.filter().complete()?.ok_or(NOT_FOUND)?;
+        let left = left.filter().complete()?.ok_or(ReplyError::NOT_FOUND)?;
+        let right = right.filter().complete()?.ok_or(ReplyError::NOT_FOUND)?;
         if left.stored_type() != StoredType::Petal || right.stored_type() != StoredType::Petal {
             return Err(NO_UNION);
         }

@@ -18,12 +18,3 @@ pub(super) use merge::{Compare, Merge};
 pub(super) use reserve::{Reserve, creation_command};
 pub(super) use seen::{Seen, SeenAt};
 pub(super) use seen_create::SeenCreate;
-
-use crate::bindings::ReplyError;
-use crate::bindings::command_spec::Arg;
-
-const KEY: Arg = Arg::key();
-const ITEMS: Arg = Arg::item().multiple();
-const PETAL: &std::ffi::CStr = c"petal";
-
-const NOT_FOUND: ReplyError = ReplyError::Static("ERR not found");

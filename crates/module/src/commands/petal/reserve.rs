@@ -1,20 +1,19 @@
 //! `PETAL.RESERVE`: creates a filter of any type that supports inserts. New filters in petal's
-//! layout are also replicated by this command, so [`reserve_args`] is the inverse of [`parse`].
+//! layout are also replicated by this command, so [`creation_command`] is the inverse of [`parse`].
 
 use std::ffi::CStr;
-use std::ops::Range;
+use std::fmt::Display;
+use std::ops::{Range, RangeInclusive};
 
-use super::{KEY, PETAL};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplayLoss, ReplicatedArg, ReplyError, WriteKey};
-use crate::commands::args::{Strictness, integer, is_option};
+use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::{CallOptions, Strictness, integer_within, is_option};
 use crate::commands::bf::{parse_capacity, parse_expansion, parse_fpr};
-use crate::commands::cf;
 use crate::commands::{memory_limit, replicate_creation};
 use crate::error::FilterError;
-use crate::filters::Clock;
-use crate::filters::{FilterKind, FilterSpec, Growth, MAX_EXPANSION};
+use crate::filters::{Clock, FilterKind, FilterSpec, Growth, MAX_EXPANSION};
 
 /// Maximum time to live in milliseconds: a thousand years.
 const MAX_TIME_TO_LIVE: u64 = 1000 * 366 * 86_400_000;
@@ -38,12 +37,10 @@ impl Command for Reserve {
             create colliding items. BUCKETSIZE and MAXITERATIONS are only reported by CF.INFO. \
             TTL: the key expires after this time",
         complexity: c"O(1)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"error_rate", ArgKind::Double),
             Arg::new(c"capacity", ArgKind::Integer),
             Arg {
@@ -81,11 +78,9 @@ impl Command for Reserve {
             Arg::new(c"seed", ArgKind::Text).option(c"SEED"),
             TTL,
         ],
-        categories: PETAL,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(4)?;
         let new = NewFilter::parse(call, 2..call.len())?;
         let mut key = call.open_write(1);
         if key.filter().complete()?.is_some() {
@@ -144,9 +139,7 @@ fn take_time_to_live(args: &mut Vec<&[u8]>) -> Result<Option<u64>, ReplyError> {
     let at = at + 2;
     let value = *args.get(at + 1).ok_or(ReplyError::Static("ERR TTL needs a value"))?;
     args.drain(at..at + 2);
-    let time = parse_duration(value).filter(|time| *time <= MAX_TIME_TO_LIVE);
-    let bad = ReplyError::Static("ERR TTL is a time above 0 such as 7d, 12h, 30m, 45s or 1500ms");
-    time.map(Some).ok_or(bad)
+    parse_time("TTL", value, MAX_TIME_TO_LIVE).map(Some)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -193,48 +186,41 @@ struct Options {
 impl Options {
     fn parse(args: &[&[u8]]) -> Result<Self, ReplyError> {
         let mut options = Self::default();
-        let mut args = args.iter().copied();
-        while let Some(option) = args.next() {
-            let mut value = |missing| args.next().ok_or(ReplyError::Static(missing));
-            if is_option(option, "TYPE") {
-                options.filter_type = Some(parse_type(value("ERR TYPE needs a value")?)?);
-            } else if is_option(option, "EXPANSION") {
-                options.expansion = Some(parse_expansion(value("ERR no expansion")?)?);
-            } else if is_option(option, "GROWTHSHARE") {
-                let share = integer(value("ERR GROWTHSHARE needs a value")?)
-                    .and_then(|parts| u64::try_from(parts).ok())
-                    .filter(|parts| (2..=1 << 16).contains(parts));
-                let bad = "ERR GROWTHSHARE is a number from 2 to 65536";
-                options.growth_share = Some(share.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "SATURATE") {
-                options.saturate = true;
-            } else if is_option(option, "NONSCALING") {
-                options.nonscaling = true;
-            } else if is_option(option, "WINDOW") {
-                let time = parse_duration(value("ERR WINDOW needs a value")?);
-                let bad = "ERR WINDOW is a time above 0 such as 7d, 12h, 30m, 45s or 1500ms";
-                options.window = Some(time.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "LAST") {
-                options.last = true;
-            } else if is_option(option, "GENERATIONS") {
-                let number = integer(value("ERR GENERATIONS needs a value")?)
-                    .and_then(|number| u32::try_from(number).ok())
-                    .filter(|number| (2..=12).contains(number));
-                let bad = "ERR GENERATIONS is a number from 2 to 12";
-                options.generations = Some(number.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "BUCKETSIZE") {
-                let size = cf::parse_u16(value("ERR BUCKETSIZE needs a value")?, 1..=255);
-                let bad = "ERR BUCKETSIZE is a number from 1 to 255";
-                options.bucket_size = Some(size.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "MAXITERATIONS") {
-                let number = cf::parse_u16(value("ERR MAXITERATIONS needs a value")?, 1..=u16::MAX);
-                let bad = "ERR MAXITERATIONS is a number from 1 to 65535";
-                options.iterations = Some(number.ok_or(ReplyError::Static(bad))?);
-            } else if is_option(option, "SEED") {
-                let seed = parse_seed(value("ERR SEED needs a value")?);
-                options.seed = Some(seed.ok_or(ReplyError::Static("ERR SEED is 32 hex digits"))?);
-            } else {
-                return Err(ReplyError::Message(format!("ERR unknown option {}", shown(option))));
+        // `take_time_to_live` has removed the last option of the specification.
+        let spec = Reserve::SPEC.args.split_last().map_or(&[][..], |(_ttl, spec)| spec);
+        let upper = <[u8]>::to_ascii_uppercase;
+        for option in CallOptions::new(spec, args.iter().copied(), upper) {
+            match option {
+                Flag("SATURATE") => options.saturate = true,
+                Flag("NONSCALING") => options.nonscaling = true,
+                Flag(_) => options.last = true,
+                Value("EXPANSION", None) => return Err(ReplyError::Static("ERR no expansion")),
+                Value(name, None) => {
+                    return Err(ReplyError::Message(format!("ERR {name} needs a value")));
+                }
+                Value("TYPE", Some(arg)) => options.filter_type = Some(parse_type(arg)?),
+                Value("EXPANSION", Some(arg)) => options.expansion = Some(parse_expansion(arg)?),
+                Value("WINDOW", Some(arg)) => {
+                    options.window = Some(parse_time("WINDOW", arg, u64::MAX)?);
+                }
+                Value("SEED", Some(arg)) => {
+                    let seed =
+                        parse_seed(arg).ok_or(ReplyError::Static("ERR SEED is 32 hex digits"));
+                    options.seed = Some(seed?);
+                }
+                Value(name @ "GROWTHSHARE", Some(arg)) => {
+                    options.growth_share = Some(parse_number(name, arg, 2..=1 << 16)?);
+                }
+                Value(name @ "GENERATIONS", Some(arg)) => {
+                    options.generations = Some(parse_number(name, arg, 2..=12)?);
+                }
+                Value(name @ "BUCKETSIZE", Some(arg)) => {
+                    options.bucket_size = Some(parse_number(name, arg, 1..=255)?);
+                }
+                Value(name, Some(arg)) => {
+                    options.iterations = Some(parse_number(name, arg, 1..=u16::MAX)?);
+                }
+                Unknown(arg) => return Err(unknown_option(arg)),
             }
         }
         Ok(options)
@@ -319,11 +305,32 @@ impl Options {
     }
 }
 
-/// Returns an argument for an error message: printable and short.
-fn shown(arg: &[u8]) -> String {
+/// Returns the error for an unknown option, which it shows printable and short.
+fn unknown_option(arg: &[u8]) -> ReplyError {
     const MAX_BYTES: usize = 40;
     let dots = if arg.len() > MAX_BYTES { "..." } else { "" };
-    format!("{}{dots}", arg[..arg.len().min(MAX_BYTES)].escape_ascii())
+    let shown = arg[..arg.len().min(MAX_BYTES)].escape_ascii();
+    ReplyError::Message(format!("ERR unknown option {shown}{dots}"))
+}
+
+/// Parses the number of an option.
+fn parse_number<T: TryFrom<i64> + PartialOrd + Display>(
+    name: &str,
+    arg: &[u8],
+    range: RangeInclusive<T>,
+) -> Result<T, ReplyError> {
+    integer_within(arg, &range).ok_or_else(|| {
+        let (min, max) = (range.start(), range.end());
+        ReplyError::Message(format!("ERR {name} is a number from {min} to {max}"))
+    })
+}
+
+/// Parses the time of an option to milliseconds.
+fn parse_time(name: &str, arg: &[u8], max: u64) -> Result<u64, ReplyError> {
+    parse_duration(arg).filter(|time| *time <= max).ok_or_else(|| {
+        let examples = "7d, 12h, 30m, 45s or 1500ms";
+        ReplyError::Message(format!("ERR {name} is a time above 0 such as {examples}"))
+    })
 }
 
 fn parse_type(arg: &[u8]) -> Result<TypeOption, ReplyError> {
@@ -369,71 +376,48 @@ fn parse_seed(digits: &[u8]) -> Option<[u8; 16]> {
     Some(seed)
 }
 
-/// Returns the command that creates an identical filter, and its arguments after the key.
-pub(in crate::commands) fn creation_command(spec: &FilterSpec) -> (&'static CStr, Vec<String>) {
-    let (fpr, capacity) = (spec.fpr.to_string(), spec.capacity.to_string());
-    let own = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect();
-    // A replayed command without a seed creates a filter in RedisBloom's layout.
-    match spec.kind {
+/// Returns the command that creates an identical filter, and its arguments after the key, separated
+/// by spaces.
+pub(in crate::commands) fn creation_command(spec: &FilterSpec) -> (&'static CStr, String) {
+    let FilterSpec { fpr, capacity, .. } = *spec;
+    let options = match spec.kind {
+        // A replayed command without a seed creates a filter in RedisBloom's layout.
         FilterKind::RedisBloom { growth: Some(growth) } => {
-            (c"BF.RESERVE", own(&[&fpr, &capacity, "EXPANSION", &growth.to_string()]))
+            return (c"BF.RESERVE", format!("{fpr} {capacity} EXPANSION {growth}"));
         }
         FilterKind::RedisBloom { growth: None } => {
-            (c"BF.RESERVE", own(&[&fpr, &capacity, "NONSCALING"]))
+            return (c"BF.RESERVE", format!("{fpr} {capacity} NONSCALING"));
         }
         FilterKind::RedisCuckoo { expansion, bucket_size, iterations } => {
-            let (bucket_size, iterations) = (bucket_size.to_string(), iterations.to_string());
-            let args = [
-                &capacity,
-                "BUCKETSIZE",
-                &bucket_size,
-                "MAXITERATIONS",
-                &iterations,
-                "EXPANSION",
-                &expansion.to_string(),
-            ];
-            (c"CF.RESERVE", own(&args))
+            let buckets = format!("BUCKETSIZE {bucket_size} MAXITERATIONS {iterations}");
+            return (c"CF.RESERVE", format!("{capacity} {buckets} EXPANSION {expansion}"));
         }
-        _ => (c"PETAL.RESERVE", reserve_args(spec)),
-    }
-}
-
-/// Returns the arguments of `PETAL.RESERVE` after the key.
-fn reserve_args(spec: &FilterSpec) -> Vec<String> {
-    let mut args = vec![spec.fpr.to_string(), spec.capacity.to_string(), "TYPE".to_owned()];
-    let mut push = |more: &[&str]| args.extend(more.iter().map(|arg| (*arg).to_owned()));
-    match spec.kind {
-        FilterKind::Bloom { growth: Some(growth) } => {
-            push(&["bloom", "EXPANSION", &growth.factor.to_string()]);
-            if growth.share > 0 {
-                push(&["GROWTHSHARE", &growth.share.to_string()]);
-            }
+        FilterKind::Bloom { growth: Some(Growth { factor, share: 0 }) } => {
+            format!("bloom EXPANSION {factor}")
         }
-        FilterKind::Bloom { growth: None } => push(&["bloom", "NONSCALING"]),
-        FilterKind::Saturating => push(&["bloom", "NONSCALING", "SATURATE"]),
-        FilterKind::Counting => push(&["counting"]),
-        FilterKind::VectorQuotient => push(&["vector-quotient"]),
-        // See `creation_command`.
-        FilterKind::RedisBloom { .. } | FilterKind::RedisCuckoo { .. } => {}
-        FilterKind::Window { milliseconds, generations } => {
-            match milliseconds {
-                Some(time) => push(&["window", "WINDOW", &format!("{time}ms")]),
-                None => push(&["window", "LAST"]),
-            }
-            push(&["GENERATIONS", &generations.to_string()]);
+        FilterKind::Bloom { growth: Some(Growth { factor, share }) } => {
+            format!("bloom EXPANSION {factor} GROWTHSHARE {share}")
+        }
+        FilterKind::Bloom { growth: None } => "bloom NONSCALING".to_owned(),
+        FilterKind::Saturating => "bloom NONSCALING SATURATE".to_owned(),
+        FilterKind::Counting => "counting".to_owned(),
+        FilterKind::VectorQuotient => "vector-quotient".to_owned(),
+        FilterKind::Window { milliseconds: Some(time), generations } => {
+            format!("window WINDOW {time}ms GENERATIONS {generations}")
+        }
+        FilterKind::Window { milliseconds: None, generations } => {
+            format!("window LAST GENERATIONS {generations}")
         }
         FilterKind::Cuckoo { expansion, bucket_size, iterations } => {
+            let buckets = format!("BUCKETSIZE {bucket_size} MAXITERATIONS {iterations}");
             match expansion {
-                0 => push(&["cuckoo", "NONSCALING"]),
-                expansion => push(&["cuckoo", "EXPANSION", &expansion.to_string()]),
+                0 => format!("cuckoo NONSCALING {buckets}"),
+                expansion => format!("cuckoo EXPANSION {expansion} {buckets}"),
             }
-            push(&["BUCKETSIZE", &bucket_size.to_string()]);
-            push(&["MAXITERATIONS", &iterations.to_string()]);
         }
-    }
+    };
     let seed: String = spec.seed.iter().map(|byte| format!("{byte:02x}")).collect();
-    push(&["SEED", &seed]);
-    args
+    (c"PETAL.RESERVE", format!("{fpr} {capacity} TYPE {options} SEED {seed}"))
 }
 
 #[cfg(test)]
@@ -446,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn parse_inverts_reserve_args() {
+    fn parse_inverts_creation_command() {
         let kinds = [
             FilterKind::Bloom { growth: None },
             FilterKind::Bloom { growth: Some(Growth::by(1)) },
@@ -476,8 +460,8 @@ mod tests {
                 for fpr in [0.01, 1e-9, 1.0 / 3.0, f64::MIN_POSITIVE, 1.0 - f64::EPSILON] {
                     for capacity in [1, 100, i64::MAX as u64] {
                         let spec = FilterSpec { kind, fpr, capacity, seed };
-                        let args = reserve_args(&spec);
-                        let args: Vec<_> = args.iter().map(|arg| arg.as_bytes()).collect();
+                        let (_, args) = creation_command(&spec);
+                        let args: Vec<_> = args.split(' ').map(str::as_bytes).collect();
                         let random = || unreachable!("the arguments have a seed");
                         let parsed = parse(&args, &other_settings, Strictness::Lenient, random);
                         assert_eq!(parsed, Ok(spec), "{args:?}");
@@ -585,13 +569,15 @@ mod tests {
             "0.01 9 SEED 00112233445566778899aabbccddeeffg",
         ];
         for line in wrong {
-            assert!(matches!(parse_line(line), Err(ReplyError::Static(_))), "{line}");
+            assert!(parse_line(line).is_err(), "{line}");
         }
         let long = format!("0.01 9 {}", "x".repeat(50));
         for (line, expected) in [
             ("0.01 9 TYPE cuckoo EXPANSION 32769", "ERR EXPANSION is at most 32768"),
             ("0.01 9 FOO", "ERR unknown option FOO"),
             ("0.01 9 LAST 9", "ERR unknown option 9"),
+            // A second TTL; the first was removed.
+            ("0.01 9 LAST ttl 5s", "ERR unknown option ttl"),
             ("0.01 9 NONSCALING f\"\r\n 3", "ERR unknown option f\\\"\\r\\n"),
             (&long, "ERR unknown option xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."),
         ] {

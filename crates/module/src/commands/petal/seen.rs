@@ -1,15 +1,13 @@
 //! `PETAL.SEEN` and `PETAL.SEENAT`: query and insert in one step. If several clients send the same
 //! item at the same time, exactly one of them gets the reply that it is new.
 
-use super::{ITEMS, KEY, NOT_FOUND, PETAL};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
-use crate::bindings::metrics;
 use crate::bindings::{Call, Command, ReplayLoss, ReplyError};
 use crate::commands::args::integer;
-use crate::commands::{InsertedItems, advance_window, memory_limit, replicate_inserts};
+use crate::commands::{Inserts, advance_window, memory_limit};
 use crate::error::FilterError;
-use crate::filters::{Clock, Insertion};
+use crate::filters::Clock;
 
 pub(in crate::commands) struct Seen;
 
@@ -22,16 +20,12 @@ impl Command for Seen {
             c"Adds items; returns whether each was (maybe) present before: 0 for new ones. The \
             key must exist, so that a lost or misspelt filter is an error: reserve it first",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -3,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, ITEMS],
-        categories: PETAL,
+        args: &[Arg::KEY, Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(3)?;
         seen(call, 2, None, true)
     }
 }
@@ -47,16 +41,12 @@ impl Command for SeenAt {
             replication, and to add past events. The clock of a window never goes back: for an \
             earlier time its own is used. It moves when a generation begins",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -4,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
-        args: &[KEY, Arg::new(c"milliseconds", ArgKind::Integer), ITEMS],
-        categories: PETAL,
+        args: &[Arg::KEY, Arg::new(c"milliseconds", ArgKind::Integer), Arg::ITEMS],
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {
-        call.expect_min_len(4)?;
         let time = integer(call.arg(2)).and_then(|time| u64::try_from(time).ok());
         let time =
             time.ok_or(ReplyError::Static("ERR a time is a number of milliseconds since 1970"))?;
@@ -76,36 +66,25 @@ pub(super) fn seen(
     at_time: Option<u64>,
     verbatim: bool,
 ) -> Result<(), ReplyError> {
-    let limit = memory_limit(call, Settings::current().memory_limit);
+    let memory_limit = memory_limit(call, Settings::current().memory_limit);
     let mut key = call.open_write(1);
-    let stored = key.filter_mut().complete()?.ok_or(NOT_FOUND)?;
-    let (moved, time) = match at_time {
+    let stored = key.filter_mut().complete()?.ok_or(ReplyError::NOT_FOUND)?;
+    let (changed, time) = match at_time {
         // The replicated call has the time.
         Some(time) => (stored.advance(time), None),
         None => (false, advance_window(call, stored)),
     };
+    let inserts = Inserts { first, memory_limit, verbatim, time, changed };
     if call.len() == first + 1 {
-        let inserted = stored.insert(call.arg(first), limit)?;
-        let new = inserted.is_new();
-        metrics::added(u64::from(new), 1);
-        let (items, changed) = (first..first + 1, moved || inserted != Insertion::Unchanged);
-        let inserted = InsertedItems { items, any_new: new, changed, verbatim, time };
-        replicate_inserts(call, stored, inserted);
-        call.array(1);
-        call.boolean(!new);
+        let new = inserts.single(call, stored)?;
+        call.booleans(1, |_| !new);
         return Ok(());
     }
-    let outcome = stored.insert_all(call.args_from(first), limit);
+    let outcome = inserts.all(call, stored);
     if outcome.error == Some(FilterError::Unsupported) {
         return Err(ReplyError::WrongType);
     }
-    metrics::added(outcome.new.count_ones(), outcome.inserted as u64);
-    let failed = outcome.error.is_some();
-    let verbatim = verbatim && !failed;
-    let (items, any_new) = (first..first + outcome.inserted, outcome.new.count_ones() > 0);
-    let changed = moved || outcome.changed;
-    replicate_inserts(call, stored, InsertedItems { items, any_new, changed, verbatim, time });
-    call.array(outcome.inserted + usize::from(failed));
+    call.array(outcome.inserted + usize::from(outcome.error.is_some()));
     (0..outcome.inserted).for_each(|at| call.boolean(!outcome.new.get(at)));
     if let Some(error) = outcome.error {
         let error = error.into();

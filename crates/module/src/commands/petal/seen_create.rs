@@ -2,7 +2,6 @@
 
 use super::reserve::{NewFilter, TTL};
 use super::seen::seen;
-use super::{KEY, PETAL};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::{Call, Command, ReplyError};
 use crate::commands::args::is_option;
@@ -18,19 +17,16 @@ impl Command for SeenCreate {
         summary: c"PETAL.SEEN that creates the filter if the key is missing, with the error rate, \
             capacity and options of PETAL.RESERVE. They have no effect on an existing key",
         complexity: c"O(items)",
-        since: c"0.1.0",
-        arity: -6,
         flags: c"write deny-oom fast",
         keys: &[first_key(RW_ACCESS_INSERT)],
         args: &[
-            KEY,
+            Arg::KEY,
             Arg::new(c"error_rate", ArgKind::Double),
             Arg::new(c"capacity", ArgKind::Integer),
             Arg::new(c"options", ArgKind::Text).optional().multiple(),
             TTL,
-            Arg::item().multiple().after(c"ITEMS"),
+            Arg::ITEMS.after(c"ITEMS"),
         ],
-        categories: PETAL,
     };
 
     fn run(call: &Call<'_>) -> Result<(), ReplyError> {

@@ -380,41 +380,29 @@ impl Cuckoo {
         if !(0..=4).contains(&version) {
             return FilterError::malformed("unsupported encoding version");
         }
-        Self::read(version, input)
-            .unwrap_or_else(|| FilterError::malformed("the value is truncated"))
-    }
-
-    /// Returns `None` if a field is missing.
-    fn read(version: i32, input: &mut impl FieldReader) -> Option<Result<Self, FilterError>> {
         let (layers, buckets, items) = (input.unsigned()?, input.unsigned()?, input.unsigned()?);
         let (mut params, mut deletes) = (CuckooParams { buckets, ..DEFAULTS }, 0);
         if version >= 4 {
             deletes = input.unsigned()?;
             let rest = [input.unsigned()?, input.unsigned()?, input.unsigned()?];
             let [Ok(bucket_size), Ok(iterations), Ok(expansion)] = rest.map(u16::try_from) else {
-                return Some(FilterError::malformed("a parameter exceeds 16 bits"));
+                return FilterError::malformed("a parameter exceeds 16 bits");
             };
             params = CuckooParams { buckets, bucket_size, iterations, expansion };
         }
-        let checked = params.checked().and_then(|params| check_layers(params, layers));
-        if let Err(error) = checked {
-            return Some(Err(error));
-        }
+        check_layers(params.checked()?, layers)?;
         let mut filter = Self { params, items, deletes, slots: 0, layers: Vec::new() };
         for layer in 0..layers {
             let buckets = if version >= 4 { Some(input.unsigned()?) } else { None };
             let slots = input.bytes()?;
             if buckets.is_some_and(|buckets| params.buckets_of(layer) != Some(buckets)) {
-                return Some(FilterError::malformed(
+                return FilterError::malformed(
                     "the number of buckets of a layer does not match its position",
-                ));
+                );
             }
-            let layer = Layer::from_slots(&params, layer, slots);
-            if let Err(error) = layer.and_then(|layer| filter.push_layer(layer)) {
-                return Some(Err(error));
-            }
+            filter.push_layer(Layer::from_slots(&params, layer, slots)?)?;
         }
         filter.items = filter.items.min(filter.slots());
-        Some(Ok(filter))
+        Ok(filter)
     }
 }
