@@ -11,7 +11,6 @@ use libfuzzer_sys::fuzz_target;
 use naive::{HeaderFields, Naive};
 use petal::{
     BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout, Membership as _,
-    Persist as _,
 };
 
 #[derive(Arbitrary, Debug)]

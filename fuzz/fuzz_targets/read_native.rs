@@ -9,7 +9,7 @@ mod naive;
 
 use libfuzzer_sys::fuzz_target;
 use naive::{Naive, update_checksums};
-use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, Persist as _, verify_bytes};
+use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, verify_bytes};
 use xxhash_rust::xxh3::xxh3_64;
 
 const HEADER: usize = 256;

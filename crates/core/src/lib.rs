@@ -5,7 +5,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "std")] {
-//! use petal::{BloomFilter, Membership, Persist};
+//! use petal::BloomFilter;
 //!
 //! // A million keys at a false-positive rate of 1 %: 1.26 MB.
 //! let mut seen = BloomFilter::with_fpr(1_000_000, 0.01)?;
@@ -109,6 +109,7 @@ mod scalable;
 mod serialization;
 mod spec;
 mod static_filter;
+mod stats;
 mod store;
 #[cfg(feature = "std")]
 mod sync;
@@ -134,7 +135,7 @@ pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
 pub use format::header::MAGIC;
 pub use format::kind::FilterType;
-pub use format::persist::Persist;
+
 pub use hash::HashSpec;
 #[doc(hidden)] // For tests and benches; no promise is made about it.
 pub use kernel::Kernel;
@@ -147,6 +148,7 @@ pub use results::BatchResults;
 pub use scalable::{ScalableBloomFilter, ScalableBuilder};
 pub use spec::{FilterSpec, Growth};
 pub use static_filter::{StaticBuilder, StaticFilter};
+pub use stats::Stats;
 #[cfg(feature = "mmap")]
 pub use store::Mapped;
 pub use store::{Borrowed, Owned, Store, StoreMut};

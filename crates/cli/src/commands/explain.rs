@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership, Persist as _};
+use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership};
 use petal_lines::{
     MemoryLimit, Source, Transform, recorded_spelling, transform_key, transforms_text,
 };
@@ -81,7 +81,10 @@ impl Answer<'_> {
         let key = self.key.escape_ascii();
         let rows = [
             ("key", format!("{key} ({} {unit}{changes})", text::count(bytes as u64))),
-            ("filter", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
+            (
+                "filter",
+                format!("{}, {}", filter.filter_type(), text::grouped(&filter.stats().layout)),
+            ),
             ("hash", format!("{} ({}, {seed})", self.hash_text(), spec.name())),
             ("answer", self.verdict()),
         ];
@@ -116,7 +119,7 @@ impl Answer<'_> {
             FilterType::Cascade => "a key of neither list",
             _ => "a key that was never added",
         };
-        let rate = text::rate(self.filter.estimated_fpr());
+        let rate = text::rate(self.filter.stats().estimated_fpr);
         format!("{answer}; {absent} gets a yes with probability {rate}")
     }
 
@@ -183,7 +186,7 @@ impl Answer<'_> {
             })
         };
         let parts: Vec<_> = self.explanation.parts.iter().map(part).collect();
-        let fpr = self.explanation.contains.then(|| filter.estimated_fpr());
+        let fpr = self.explanation.contains.then(|| filter.stats().estimated_fpr);
         let answer = json!({
             "key": String::from_utf8_lossy(self.key),
             "key_transform": transforms_text(&self.transforms),

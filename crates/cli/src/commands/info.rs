@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use petal::{FilterType, Membership, Persist as _};
+use petal::{FilterType, Membership};
 use petal_lines::{Source, recorded_transforms, transforms_text};
 use serde_json::{Value, json};
 
@@ -51,16 +51,16 @@ struct FilterInfo<'a> {
 
 impl<'a> FilterInfo<'a> {
     fn of(filter: &'a dyn Membership, metadata: &'a str) -> Self {
-        let estimated_len = filter.estimated_len();
+        let estimated_len = filter.stats().estimated_len;
         Self {
             filter,
             metadata,
-            numbers: filter.parameters(),
+            numbers: filter.stats().parameters,
             estimated_len: estimated_len.is_finite().then(|| estimated_len.round() as u64),
-            fill_ratio: filter.fill_ratio(),
-            estimated_fpr: filter.estimated_fpr(),
-            capacity_left: filter.capacity_left(),
-            overfull: filter.is_overfull(),
+            fill_ratio: filter.stats().fill_ratio,
+            estimated_fpr: filter.stats().estimated_fpr,
+            capacity_left: filter.stats().capacity_left,
+            overfull: filter.stats().is_overfull,
             blocks: filter.block_fills(STEPS),
         }
     }
@@ -128,7 +128,10 @@ impl<'a> FilterInfo<'a> {
         let size =
             format!("{}, {} in memory", text::size(filter.size_bytes()), text::size(self.memory()));
         let mut rows = vec![
-            ("type", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
+            (
+                "type",
+                format!("{}, {}", filter.filter_type(), text::grouped(&filter.stats().layout)),
+            ),
             ("size", size),
             ("planned", plan),
             ("keys", keys),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use petal::{AnyFilter, Filter, Layout, Mapped, Membership, Persist as _, QuotientFilter};
+use petal::{AnyFilter, Filter, Layout, Mapped, Membership, QuotientFilter};
 use petal_lines::Source;
 
 use crate::args::ShrinkArgs;
@@ -61,10 +61,10 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::size(old)
         ));
     }
-    if matches!(target, ShrinkTarget::Factor(_)) && smaller.as_dyn().is_overfull() {
+    if matches!(target, ShrinkTarget::Factor(_)) && smaller.as_dyn().stats().is_overfull {
         progress.print(&format!(
             "warning: the estimated false-positive rate is {}, the target rate was {}",
-            text::rate(smaller.as_dyn().estimated_fpr()),
+            text::rate(smaller.as_dyn().stats().estimated_fpr),
             text::rate(smaller.as_dyn().target_fpr()),
         ));
     }
@@ -80,13 +80,13 @@ fn too_low(path: &Path, rate: f64, filter: &dyn Membership) -> Failure {
          higher rate with -p",
         path.display(),
         text::rate(rate),
-        text::rate(filter.estimated_fpr()),
+        text::rate(filter.stats().estimated_fpr),
     ))
 }
 
 /// The error of a factor that does not divide the size; names the nearest factors that do.
 fn not_a_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure {
-    let numbers = filter.parameters();
+    let numbers = filter.stats().parameters;
     let number = |key| numbers.iter().find(|(name, _)| *name == key).map(|(_, n)| *n);
     let (unit, extent) = match number("blocks") {
         Some(blocks) => ("blocks", blocks),

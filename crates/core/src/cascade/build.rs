@@ -9,7 +9,6 @@ use super::{CascadeInfo, FilterCascade};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::Membership as _;
 use crate::results::BatchResults;
 use crate::spec::FilterSpec;
 use crate::static_filter::{self, StaticFilter};

@@ -27,7 +27,6 @@ use crate::batch::for_each_chunk;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::Membership as _;
 use crate::results::BatchResults;
 use crate::static_filter::StaticFilter;
 use crate::store::{Owned, Store};

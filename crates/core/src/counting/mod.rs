@@ -27,7 +27,6 @@ use crate::kernel::counting::{CounterLayout, Counters, RemoveOutcome};
 use crate::key::Key;
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
-use crate::membership::Membership;
 use crate::results::BatchResults;
 use crate::store::{CacheLine, Owned, Store, StoreMut};
 
@@ -353,7 +352,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
         let depth = self.depth();
         let (ours, theirs) = (self.planes.lines_mut(), other.planes.lines());
         planes::add(self.bloom.store_mut().lines_mut(), ours, other.bits(), theirs, depth);
-        let keys = whole_cardinality(&self.layout(), self.estimated_len());
+        let keys = whole_cardinality(&self.layout(), self.bloom.estimated_len());
         self.bloom.info_mut().inserted = keys;
         Ok(())
     }

@@ -524,7 +524,7 @@ pub(crate) fn fill<L: Layout>(layout: &L, lines: &[CacheLine]) -> f64 {
 }
 
 /// [`fill`] from the number of set bits.
-fn fill_of<L: Layout>(layout: &L, ones: u64) -> f64 {
+pub(super) fn fill_of<L: Layout>(layout: &L, ones: u64) -> f64 {
     (ones as f64 / layout.bits() as f64).min(1.0)
 }
 

@@ -19,8 +19,8 @@ pub(crate) mod layout;
 mod membership;
 #[cfg(feature = "std")]
 pub(crate) mod parallel;
+mod put;
 pub(crate) mod typed;
-mod uncounted;
 
 use crate::batch::for_each_chunk;
 use crate::byte_size::ByteSize;
@@ -37,7 +37,7 @@ use crate::store::{CacheLine, Owned, Store, StoreMut};
 use builder::Builder;
 pub(crate) use membership::explain;
 
-use layout::{Layout, cardinality_of, whole_cardinality};
+use layout::{Layout, cardinality, cardinality_of, whole_cardinality};
 
 /// The default Bloom filter: all bits of a key in one cache line, or in a pair of lines for rates
 /// below 0.02 %.
@@ -70,9 +70,6 @@ pub type ClassicBloomFilter<S = Owned> = Filter<ClassicLayout, S>;
 /// [`contains`](Filter::contains) returns true for every key that was inserted, and for other keys
 /// with the false-positive rate. The rate grows with the number of keys; the filter is sized so
 /// that it reaches the target rate at its capacity.
-///
-/// Sizes, rates and other statistics are methods of [`Membership`](crate::Membership); files are
-/// opened with [`Persist`](crate::Persist).
 #[derive(Clone, Debug)]
 pub struct Filter<L: Layout, S = Owned> {
     layout: L,
@@ -223,6 +220,13 @@ impl<L: Layout, S> Filter<L, S> {
 
     pub(crate) fn store_mut(&mut self) -> &mut S {
         &mut self.store
+    }
+
+    pub(crate) fn estimated_len(&self) -> f64
+    where
+        S: Store,
+    {
+        cardinality(&self.layout, self.store.lines())
     }
 
     pub(crate) fn kernel(&self) -> KernelHandle {

@@ -9,7 +9,7 @@ use siphasher::sip::SipHasher13;
 use super::BloomFilter;
 use crate::byte_size::ByteSize;
 use crate::error::Result;
-use crate::membership::Membership as _;
+use crate::stats::Stats;
 
 /// A [`BloomFilter`] of values of one type that implements `Hash`: tuples, enums, structs with
 /// `#[derive(Hash)]`.
@@ -90,16 +90,12 @@ impl<T: Hash + ?Sized> TypedBloomFilter<T> {
         self.filter.contains_mixed_hash(self.hash(value))
     }
 
-    /// Estimates the number of distinct values.
+    /// Returns the numbers of the filter as it is now.
+    ///
+    /// Cost: reads the whole filter.
     #[must_use]
-    pub fn estimated_len(&self) -> f64 {
-        self.filter.estimated_len()
-    }
-
-    /// Returns the false-positive rate of the filter as it is now.
-    #[must_use]
-    pub fn estimated_fpr(&self) -> f64 {
-        self.filter.estimated_fpr()
+    pub fn stats(&self) -> Stats {
+        self.filter.stats()
     }
 
     /// Removes all values.

@@ -39,7 +39,7 @@ impl<S: Store> Save for QuotientFilter<S> {
         self.info
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let mut header =
             Header::new(FilterType::Quotient, self.layout.slots(), self.hash, self.info);
         header.parameters[REMAINDER_BITS] = self.layout.remainder_bits().into();

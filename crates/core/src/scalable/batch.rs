@@ -6,7 +6,6 @@
 use super::ScalableBloomFilter;
 use crate::batch::CHUNK;
 use crate::error::Result;
-use crate::membership::Membership as _;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;

@@ -32,7 +32,6 @@ use crate::error::{Error, Result};
 use crate::filter::BloomFilter;
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::Membership;
 use crate::results::BatchResults;
 use crate::store::{Owned, Store};
 

@@ -104,7 +104,9 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     /// As [`add_batch`](Self::add_batch).
     pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) -> Result<()> {
         let spec = self.hash;
-        try_for_each_chunk(keys, &spec, new, |hashes, new| self.put(hashes, Present::Skip, new))
+        try_for_each_chunk(keys, &spec, new, |hashes, new| {
+            self.insert_run(hashes, Present::Skip, new)
+        })
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
@@ -112,15 +114,16 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     /// # Errors
     /// As [`add_batch`](Self::add_batch).
     pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.put(hashes, Present::Skip, new.reset(hashes.len()))
+        self.insert_run(hashes, Present::Skip, new.reset(hashes.len()))
     }
 
     /// [`add_mixed_hashes`](Self::add_mixed_hashes) that reports which keys were new.
     pub(super) fn add_and_report(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.put(hashes, Present::Copy, new.reset(hashes.len()))
+        self.insert_run(hashes, Present::Copy, new.reset(hashes.len()))
     }
 
-    fn put(&mut self, hashes: &[u64], present: Present, new: &mut [u64]) -> Result<()> {
+    /// Inserts hashes; `new` must be zero.
+    fn insert_run(&mut self, hashes: &[u64], present: Present, new: &mut [u64]) -> Result<()> {
         for (at, hash) in hashes.iter().enumerate() {
             if let Some(later) = hashes.get(at + AHEAD) {
                 self.prefetch_mixed_hash(*later);

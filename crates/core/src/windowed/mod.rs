@@ -39,7 +39,6 @@ use crate::kernel::UnhashedKeys;
 use crate::kernel::classic::is_set;
 use crate::key::Key;
 use crate::layout::BlockedLayout;
-use crate::membership::Membership;
 use crate::results::BatchResults;
 use crate::store::{Owned, Store};
 

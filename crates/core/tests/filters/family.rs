@@ -2,8 +2,8 @@
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, Borrowed, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterCascade, FilterType, HashSpec, Persist as _, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
+    CountingBloomFilter, FilterCascade, FilterType, HashSpec, QuotientFilter, ScalableBloomFilter,
+    StaticFilter, VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::rng::Rng;
@@ -70,18 +70,21 @@ fn members_are_found_at_the_predicted_rate() {
             &hashes(&dynamic.hash_spec(), 1 << 40..(1 << 40) + tries),
             &mut found,
         );
-        let rate = dynamic.estimated_fpr();
+        let rate = dynamic.stats().estimated_fpr;
         let (low, high) = binomial_range(tries, rate, 0.999);
         let yes = found.count_ones();
         assert!((low..=high).contains(&yes), "{kind}: {yes} not in {low}..={high}");
         // The fill of one filter differs slightly from the mean.
-        assert!(rate <= RATE * 1.05 && !dynamic.is_overfull(), "{kind}: {rate}");
+        assert!(rate <= RATE * 1.05 && !dynamic.stats().is_overfull, "{kind}: {rate}");
         assert_eq!(dynamic.target_fpr(), RATE, "{kind}");
-        let estimate = dynamic.estimated_len();
+        let estimate = dynamic.stats().estimated_len;
         assert!((estimate - KEYS as f64).abs() < KEYS as f64 * 0.05, "{kind}: {estimate}");
         assert!(dynamic.inserted().abs_diff(KEYS) < KEYS / 20, "{kind}: {}", dynamic.inserted());
-        assert!(dynamic.fill_ratio() > 0.0 && dynamic.fill_ratio() <= 1.0, "{kind}");
-        assert!(!dynamic.describe().is_empty() && !dynamic.parameters().is_empty(), "{kind}");
+        assert!(dynamic.stats().fill_ratio > 0.0 && dynamic.stats().fill_ratio <= 1.0, "{kind}");
+        assert!(
+            !dynamic.stats().layout.is_empty() && !dynamic.stats().parameters.is_empty(),
+            "{kind}"
+        );
         let beside = dynamic.memory_usage() - dynamic.size_bytes();
         assert!(beside < 8192, "{kind}: {beside} bytes more than the data");
         let fills = dynamic.block_fills(10);
@@ -145,9 +148,9 @@ fn file_round_trip_keeps_everything() {
         for other in [again.as_dyn(), borrowed.as_dyn()] {
             other.contains_mixed_hashes(&queries, &mut found);
             assert!(found == expect, "{kind}");
-            assert_eq!(other.describe(), dynamic.describe());
+            assert_eq!(other.stats().layout, dynamic.stats().layout);
             assert_eq!(other.inserted(), dynamic.inserted());
-            assert_eq!(other.estimated_fpr(), dynamic.estimated_fpr());
+            assert_eq!(other.stats().estimated_fpr, dynamic.stats().estimated_fpr);
             let mut same = Vec::new();
             other.write_to(&mut same, "{\"a\":1}").unwrap();
             assert!(same == file, "{kind}: the second file differs");

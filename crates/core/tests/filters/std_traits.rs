@@ -1,9 +1,8 @@
 //! Implementations of traits of the standard library.
 
 use petal::{
-    AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, Persist,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter,
-    WindowedBloomFilter,
+    AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, QuotientFilter,
+    ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 
 #[test]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use petal::{
     BatchResults, BlockedLayout, Borrowed, ClassicLayout, CountingFilter, HashSpec, Kernel, Key,
-    Layout, Membership as _, Persist as _,
+    Layout, Membership as _,
 };
 
 use crate::naive::{HeaderFields, Naive, update_checksums};
@@ -267,7 +267,7 @@ fn steps<L: Layout>(source: &mut Source<'_>, model: Model) {
             12 => {
                 filter.union(&other).expect("one shape, hash and width");
                 ours.union(&theirs);
-                ours.inserted = estimated(filter.estimated_len(), filter.inserted());
+                ours.inserted = estimated(filter.stats().estimated_len, filter.inserted());
             }
             13 if source.byte().is_multiple_of(4) => {
                 filter.clear();

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use petal::{
     AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout, Membership as _,
-    Persist as _,
 };
 use petal_testkit::rng::Rng;
 

@@ -106,8 +106,8 @@ pub fn explain_full(error: Error, filter: &dyn Membership) -> Error {
     if error.kind() != ErrorKind::Full {
         return error;
     }
-    let crowded = filter.fill_ratio() < CROWDED_LOAD;
-    let grew = filter.parameters().contains(&("growing", 1));
+    let crowded = filter.stats().fill_ratio < CROWDED_LOAD;
+    let grew = filter.stats().parameters.contains(&("growing", 1));
     let advice = match (crowded, grew) {
         (true, _) => vec![Advice::UseType(&[Counting])],
         (_, true) => vec![Advice::RebuildWithHigher(Setting::MaxCapacity)],

@@ -227,7 +227,7 @@ impl QuotientChain {
     ) -> Result<(), FilterError> {
         for layer in self.layers.iter_mut().rev().filter(|layer| has_capacity(layer)) {
             match layer.add_mixed_hash(hash) {
-                Ok(_) => return Ok(()),
+                Ok(()) => return Ok(()),
                 // A run with many copies can reach the end of the table before all slots are used.
                 Err(error) if error.is_full() => {}
                 Err(error) => return Err(error.into()),
@@ -252,8 +252,7 @@ impl QuotientChain {
         let spec = self.hash_spec().ok_or(FilterError::Full)?;
         self.push(self.first_slots(), spec, memory_limit)?;
         let newest = self.layers.last_mut().ok_or(FilterError::Full)?;
-        newest.add_mixed_hash(hash)?;
-        Ok(())
+        Ok(newest.add_mixed_hash(hash)?)
     }
 
     /// Removes one copy of a key. Returns whether it was present.

@@ -42,11 +42,11 @@ impl Properties {
         if let Some(filter) = state.as_dyn() {
             properties.texts = vec![
                 ("type", filter.filter_type().name().to_owned()),
-                ("layout", filter.describe()),
+                ("layout", filter.stats().layout),
                 ("hash", filter.hash_spec().name().to_owned()),
                 ("metadata", state.metadata().to_owned()),
             ];
-            properties.integers = filter.parameters();
+            properties.integers = filter.stats().parameters;
             properties.integers.extend([
                 ("size_bytes", filter.size_bytes()),
                 ("memory_bytes", filter.memory_usage()),
@@ -55,11 +55,11 @@ impl Properties {
             ]);
             properties.floats = vec![
                 ("target_fpr", filter.target_fpr()),
-                ("estimated_fpr", filter.estimated_fpr()),
-                ("estimated_len", filter.estimated_len()),
-                ("fill_ratio", filter.fill_ratio()),
+                ("estimated_fpr", filter.stats().estimated_fpr),
+                ("estimated_len", filter.stats().estimated_len),
+                ("fill_ratio", filter.stats().fill_ratio),
             ];
-            properties.flags.push(("is_overfull", filter.is_overfull()));
+            properties.flags.push(("is_overfull", filter.stats().is_overfull));
         } else if let Ok(stats) = state.foreign_stats() {
             properties.texts.push(("type", "foreign".to_owned()));
             properties.texts.push(("format", stats.format.name().to_owned()));

@@ -229,26 +229,27 @@ pub(super) fn warn_if_overfull(
             format_keys(planned),
             format_count(inserted),
         ));
-    } else if !has_log && filter.is_overfull() && filter.filter_type() == FilterType::Windowed {
+    } else if !has_log && filter.stats().is_overfull && filter.filter_type() == FilterType::Windowed
+    {
         reporter.warn(format!(
             "{shown}: a part of the window has more lines than planned for; the estimated \
              false-positive rate is {}; make a larger filter with a higher capacity=",
-            format_rate(filter.estimated_fpr()),
+            format_rate(filter.stats().estimated_fpr),
         ));
-    } else if !has_log && filter.is_overfull() && grows {
+    } else if !has_log && filter.stats().is_overfull && grows {
         reporter.warn(format!(
             "{shown}: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
              false-positive rate is {}; choose a higher fpr=",
             format_rate(filter.target_fpr()),
-            format_rate(filter.estimated_fpr()),
+            format_rate(filter.stats().estimated_fpr),
         ));
-    } else if !has_log && filter.is_overfull() && exceeds {
+    } else if !has_log && filter.stats().is_overfull && exceeds {
         reporter.warn(format!(
             "{shown}: the filter was planned for {} and has about {}; its estimated \
              false-positive rate is {}; make a larger filter with a higher capacity=",
             format_keys(planned),
             format_count(inserted),
-            format_rate(filter.estimated_fpr()),
+            format_rate(filter.stats().estimated_fpr),
         ));
     }
 }

@@ -81,7 +81,7 @@ fn fields(stored: &StoredFilter, full: bool) -> Vec<(&'static CStr, Value)> {
     match (common, stored.stored_type()) {
         (Some(common), _) => {
             push(c"type", text(common.filter_type().name()));
-            push(c"layout", Value::Text(common.describe()));
+            push(c"layout", Value::Text(common.stats().layout));
             push(c"hash", text(common.hash_spec().name()));
         }
         (None, StoredType::RedisBloom) => push(c"type", text("redisbloom")),
@@ -132,15 +132,15 @@ fn fields(stored: &StoredFilter, full: bool) -> Vec<(&'static CStr, Value)> {
         | StoredFilter::RedisCuckoo(_) => {}
     }
     if let Some(common) = common.filter(|_| full) {
-        push(c"estimated-items", Value::Number(common.estimated_len()));
+        push(c"estimated-items", Value::Number(common.stats().estimated_len));
         // Reads the whole filter, so it is computed once.
-        let fpr = common.estimated_fpr();
+        let fpr = common.stats().estimated_fpr;
         let overfull = match common.filter_type() {
-            FilterType::Quotient | FilterType::VectorQuotient => common.is_overfull(),
+            FilterType::Quotient | FilterType::VectorQuotient => common.stats().is_overfull,
             _ => is_overfull(common.target_fpr(), fpr, common.size_bytes().saturating_mul(8)),
         };
         push(c"estimated-fpr", Value::Number(fpr));
-        push(c"fill-ratio", Value::Number(common.fill_ratio()));
+        push(c"fill-ratio", Value::Number(common.stats().fill_ratio));
         push(c"overfull", Value::Count(overfull.into()));
     }
     fields
