@@ -19,7 +19,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use petal::{BatchResults, BloomFilter, Kernel, Membership as _};
+use petal::{BatchResults, BloomFilter, Kernel};
 use petal_testkit::rng::Rng;
 
 const KEYS: usize = 100_000;

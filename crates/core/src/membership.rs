@@ -43,6 +43,14 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     /// Returns how keys are hashed.
     fn hash_spec(&self) -> HashSpec;
 
+    /// Describes the layout in words: "16 blocks of 512 bits, 8 probes".
+    fn describe(&self) -> String;
+
+    /// Returns the parameters of the layout, by name.
+    ///
+    /// Cost: reads the whole filter if it has counters, for the number of saturated ones.
+    fn parameters(&self) -> Vec<(&'static str, u64)>;
+
     /// Returns true if the key of this hash may have been inserted, false if it certainly was not.
     ///
     /// A hash is made with [`hash_spec`](Self::hash_spec), or with another hash function whose
@@ -130,8 +138,8 @@ pub(crate) fn basic_stats(filter: &impl Membership, estimated_fpr: f64) -> Stats
     let size_bytes = filter.size_bytes();
     Stats {
         filter_type: filter.filter_type(),
-        layout: String::new(),
-        parameters: Vec::new(),
+        layout: filter.describe(),
+        parameters: filter.parameters(),
         size_bytes,
         memory_usage: filter.memory_usage(),
         capacity,

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, Filter, FilterCascade, Layout, Membership as _, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
+    CountingBloomFilter, Filter, FilterCascade, Layout, QuotientFilter, ScalableBloomFilter,
+    StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 
 // ---- Counting -----------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
 //! inserted; the lookups that follow find that.
 
 use petal::{
-    BatchResults, CountingFilter, Filter, Layout, Membership as _, QuotientFilter,
-    ScalableBloomFilter, VectorQuotientFilter, WindowedBloomFilter,
+    BatchResults, CountingFilter, Filter, Layout, QuotientFilter, ScalableBloomFilter,
+    VectorQuotientFilter, WindowedBloomFilter,
 };
 
 use super::Operation;

@@ -5,10 +5,7 @@
 use std::mem;
 use std::num::NonZeroUsize;
 
-use petal::{
-    AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Kernel,
-    Membership as _,
-};
+use petal::{AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Kernel};
 
 use super::adapters::{Batched, BenchFilter, FilterOps, ParallelFill, PerKey};
 use super::keys::Keys;

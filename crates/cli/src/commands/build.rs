@@ -159,44 +159,41 @@ fn reading<'a>(
 
 /// Warns if a filter has more keys than its capacity, with the false-positive rate that results.
 pub(super) fn warn_if_overfull(filter: &dyn Membership, progress: &ProgressReporter) {
-    if filter.filter_type() == FilterType::Windowed {
-        if filter.stats().is_overfull {
-            progress.print(&format!(
-                "warning: a part of the window has more lines than planned for; the estimated \
-                 false-positive rate is {}; build a larger filter with -n",
-                text::rate(filter.stats().estimated_fpr),
-            ));
-        }
-        return;
-    }
-    if filter.filter_type() == FilterType::Scalable {
-        if filter.stats().is_overfull {
-            progress.print(&format!(
-                "warning: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
-                 false-positive rate is {}; choose a higher rate with -p",
-                text::rate(filter.target_fpr()),
-                text::rate(filter.stats().estimated_fpr),
-            ));
-        }
-        return;
-    }
-    let planned = filter.capacity();
-    let held = filter.inserted();
+    let (kind, planned, inserted) = (filter.filter_type(), filter.capacity(), filter.inserted());
     // The margin is for the estimate after a merge.
-    if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.stats().is_overfull {
-        let keys = filter.stats().estimated_len;
-        let held = if filter.stats().estimated_fpr < SATURATED {
-            format!("about {}", text::count(held))
-        } else if keys.is_finite() {
-            format!("about {}", text::count(keys as u64))
-        } else {
-            "too many to estimate".to_owned()
-        };
-        progress.print(&format!(
-            "warning: the filter was planned for {} and has {held}; its estimated \
-             false-positive rate is {}; build a larger filter with -n",
-            text::keys(planned),
-            text::rate(filter.stats().estimated_fpr),
-        ));
+    let exceeds = planned > 0 && inserted as f64 > planned as f64 * 1.01;
+    if !exceeds && !matches!(kind, FilterType::Windowed | FilterType::Scalable) {
+        return;
     }
+    let stats = filter.stats();
+    if !stats.is_overfull {
+        return;
+    }
+    let rate = text::rate(stats.estimated_fpr);
+    progress.print(&match kind {
+        FilterType::Windowed => format!(
+            "warning: a part of the window has more lines than planned for; the estimated \
+             false-positive rate is {rate}; build a larger filter with -n",
+        ),
+        FilterType::Scalable => format!(
+            "warning: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
+             false-positive rate is {rate}; choose a higher rate with -p",
+            text::rate(stats.target_fpr),
+        ),
+        _ => {
+            let keys = stats.estimated_len;
+            let found = if stats.estimated_fpr < SATURATED {
+                format!("about {}", text::count(inserted))
+            } else if keys.is_finite() {
+                format!("about {}", text::count(keys as u64))
+            } else {
+                "too many to estimate".to_owned()
+            };
+            format!(
+                "warning: the filter was planned for {} and has {found}; its estimated \
+                 false-positive rate is {rate}; build a larger filter with -n",
+                text::keys(planned),
+            )
+        }
+    });
 }

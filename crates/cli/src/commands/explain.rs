@@ -81,10 +81,7 @@ impl Answer<'_> {
         let key = self.key.escape_ascii();
         let rows = [
             ("key", format!("{key} ({} {unit}{changes})", text::count(bytes as u64))),
-            (
-                "filter",
-                format!("{}, {}", filter.filter_type(), text::grouped(&filter.stats().layout)),
-            ),
+            ("filter", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
             ("hash", format!("{} ({}, {seed})", self.hash_text(), spec.name())),
             ("answer", self.verdict()),
         ];

@@ -51,16 +51,19 @@ struct FilterInfo<'a> {
 
 impl<'a> FilterInfo<'a> {
     fn of(filter: &'a dyn Membership, metadata: &'a str) -> Self {
-        let estimated_len = filter.stats().estimated_len;
+        let stats = filter.stats();
         Self {
             filter,
             metadata,
-            numbers: filter.stats().parameters,
-            estimated_len: estimated_len.is_finite().then(|| estimated_len.round() as u64),
-            fill_ratio: filter.stats().fill_ratio,
-            estimated_fpr: filter.stats().estimated_fpr,
-            capacity_left: filter.stats().capacity_left,
-            overfull: filter.stats().is_overfull,
+            numbers: stats.parameters,
+            estimated_len: stats
+                .estimated_len
+                .is_finite()
+                .then(|| stats.estimated_len.round() as u64),
+            fill_ratio: stats.fill_ratio,
+            estimated_fpr: stats.estimated_fpr,
+            capacity_left: stats.capacity_left,
+            overfull: stats.is_overfull,
             blocks: filter.block_fills(STEPS),
         }
     }
@@ -128,10 +131,7 @@ impl<'a> FilterInfo<'a> {
         let size =
             format!("{}, {} in memory", text::size(filter.size_bytes()), text::size(self.memory()));
         let mut rows = vec![
-            (
-                "type",
-                format!("{}, {}", filter.filter_type(), text::grouped(&filter.stats().layout)),
-            ),
+            ("type", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
             ("size", size),
             ("planned", plan),
             ("keys", keys),

@@ -61,11 +61,12 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::size(old)
         ));
     }
-    if matches!(target, ShrinkTarget::Factor(_)) && smaller.as_dyn().stats().is_overfull {
+    let stats = smaller.stats();
+    if matches!(target, ShrinkTarget::Factor(_)) && stats.is_overfull {
         progress.print(&format!(
             "warning: the estimated false-positive rate is {}, the target rate was {}",
-            text::rate(smaller.as_dyn().stats().estimated_fpr),
-            text::rate(smaller.as_dyn().target_fpr()),
+            text::rate(stats.estimated_fpr),
+            text::rate(stats.target_fpr),
         ));
     }
     filter_file::write(smaller.as_dyn(), filter.metadata(), &mut output, &args.output)?;
@@ -86,7 +87,7 @@ fn too_low(path: &Path, rate: f64, filter: &dyn Membership) -> Failure {
 
 /// The error of a factor that does not divide the size; names the nearest factors that do.
 fn not_a_divisor(path: &Path, divisor: u64, filter: &dyn Membership) -> Failure {
-    let numbers = filter.stats().parameters;
+    let numbers = filter.parameters();
     let number = |key| numbers.iter().find(|(name, _)| *name == key).map(|(_, n)| *n);
     let (unit, extent) = match number("blocks") {
         Some(blocks) => ("blocks", blocks),

@@ -175,6 +175,14 @@ impl<S: Store> Membership for AnyFilter<S> {
         self.as_dyn().hash_spec()
     }
 
+    fn describe(&self) -> String {
+        self.as_dyn().describe()
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        self.as_dyn().parameters()
+    }
+
     #[inline]
     fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.contains_mixed_hash(hash)

@@ -1,6 +1,6 @@
 //! The traits that all types of filters share, for cascades.
 
-use super::{CascadeInfo, FilterCascade, file};
+use super::{FilterCascade, file};
 use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
@@ -22,6 +22,21 @@ impl<S: Store> Membership for FilterCascade<S> {
     #[inline]
     fn hash_spec(&self) -> HashSpec {
         self.hash
+    }
+
+    fn describe(&self) -> String {
+        let (members, non_members) = (self.members(), self.non_members());
+        let (levels, members) =
+            (counted(self.levels() as u64, "level"), counted(members, "member"));
+        format!("{levels}, {members} among {}", counted(non_members, "known other"))
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("levels", self.levels() as u64),
+            ("members", self.members()),
+            ("others", self.non_members()),
+        ]
     }
 
     #[inline]
@@ -73,20 +88,6 @@ impl<S: Store> Membership for FilterCascade<S> {
         fpr + if self.levels.len() % 2 == 1 { reach } else { 0.0 }
     }
     fn stats(&self) -> Stats {
-        let CascadeInfo { members, non_members, .. } = self.info;
-        let levels = counted(self.levels() as u64, "level");
-        Stats {
-            layout: format!(
-                "{levels}, {} among {}",
-                counted(members, "member"),
-                counted(non_members, "known other")
-            ),
-            parameters: vec![
-                ("levels", self.levels() as u64),
-                ("members", members),
-                ("others", non_members),
-            ],
-            ..basic_stats(self, self.expected_fpr(members))
-        }
+        basic_stats(self, self.expected_fpr(0))
     }
 }

@@ -27,6 +27,17 @@ impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
         self.bloom.hash_spec()
     }
 
+    fn describe(&self) -> String {
+        format!("{}, counters of {} bits", self.layout().describe(), self.width)
+    }
+
+    /// Cost: reads the whole filter, for the number of saturated counters.
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        let mut parameters = self.layout().parameters();
+        parameters.extend([("width", self.width.into()), ("saturated", self.saturated())]);
+        parameters
+    }
+
     #[inline]
     fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.contains_mixed_hash(hash)
@@ -71,16 +82,13 @@ impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
     /// Saturated counters are not chance: a filter whose rate they raised above the target is
     /// overfull. Chance depends on the number of bits, whatever the width of the counters.
     fn stats(&self) -> Stats {
-        let bloom = self.bloom.stats();
-        let mut parameters = bloom.parameters;
-        parameters.extend([("width", self.width.into()), ("saturated", self.saturated())]);
         Stats {
             filter_type: kind::<L>(),
-            layout: format!("{}, counters of {} bits", bloom.layout, self.width),
-            parameters,
+            layout: self.describe(),
+            parameters: self.parameters(),
             size_bytes: self.size_bytes(),
             memory_usage: self.memory_usage(),
-            ..bloom
+            ..self.bloom.stats()
         }
     }
 

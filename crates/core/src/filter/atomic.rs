@@ -306,7 +306,6 @@ impl fmt::Debug for AtomicBloomFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::Membership as _;
     use crate::store::Store as _;
 
     #[test]

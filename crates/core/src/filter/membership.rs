@@ -27,6 +27,14 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
         self.hash
     }
 
+    fn describe(&self) -> String {
+        self.layout.describe()
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        self.layout.parameters()
+    }
+
     #[inline]
     fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.contains_mixed_hash(hash)
@@ -79,8 +87,6 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
             math::probability_of_either(fpr, math::hash_floor(estimated_len as u64));
         let max = (target_fpr > 0.0).then(|| self.layout.capacity_at_fpr(target_fpr));
         Stats {
-            layout: self.layout.describe(),
-            parameters: self.layout.parameters(),
             estimated_len,
             fill_ratio: fill_of(&self.layout, ones),
             capacity_left: max.map(|max| max.saturating_sub(estimated_len.ceil() as u64)),

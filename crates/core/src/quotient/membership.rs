@@ -26,6 +26,20 @@ impl<S: Store> Membership for QuotientFilter<S> {
         self.hash
     }
 
+    fn describe(&self) -> String {
+        self.layout.describe()
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("slots", self.layout.slots()),
+            ("remainder_bits", self.layout.remainder_bits().into()),
+            ("fingerprints", self.len()),
+            ("distinct", self.distinct),
+            ("growing", self.growing.into()),
+        ]
+    }
+
     #[inline]
     fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.contains_mixed_hash(hash)
@@ -77,14 +91,6 @@ impl<S: Store> Membership for QuotientFilter<S> {
         };
         let rate = self.distinct as f64 * math::collision_probability(fingerprints);
         Stats {
-            layout: self.layout.describe(),
-            parameters: vec![
-                ("slots", self.layout.slots()),
-                ("remainder_bits", self.layout.remainder_bits().into()),
-                ("fingerprints", len),
-                ("distinct", self.distinct),
-                ("growing", self.growing.into()),
-            ],
             estimated_len,
             fill_ratio: (len as f64 / self.layout.slots() as f64).min(1.0),
             capacity_left: max_distinct.map(left),

@@ -11,7 +11,6 @@ use crate::membership::{Membership, MembershipMut, basic_stats, common_methods, 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
-use crate::spec::Growth;
 use crate::stats::Stats;
 use crate::store::{CacheLine, Store};
 
@@ -25,6 +24,27 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     #[inline]
     fn hash_spec(&self) -> HashSpec {
         self.hash
+    }
+
+    fn describe(&self) -> String {
+        let layers = counted(self.layers().into(), "layer");
+        format!("{layers}, the newest of {}", self.newest.describe())
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        let mut parameters = vec![
+            ("bits", self.oldest_first().map(|layer| layer.size_bytes() * 8).sum()),
+            ("layers", self.layers().into()),
+            ("growth", self.plan.growth().factor),
+            ("layer_capacity_left", self.layer_capacity_left()),
+        ];
+        if let Some((factor, below)) = self.plan.growth().head_start {
+            parameters.extend([("head_start", factor), ("head_start_below", below)]);
+        }
+        if let Some(parts) = self.growth_share() {
+            parameters.push(("growth_share", parts));
+        }
+        parameters
     }
 
     #[inline]
@@ -93,22 +113,8 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         }
         let bytes: u64 = layers.iter().map(|layer| layer.size_bytes).sum();
         let set: f64 = layers.iter().map(|layer| layer.fill_ratio * layer.size_bytes as f64).sum();
-        let Growth { factor, head_start, share } = self.plan.growth();
-        let mut parameters = vec![
-            ("bits", bytes * 8),
-            ("layers", self.layers().into()),
-            ("growth", factor),
-            ("layer_capacity_left", self.layer_capacity_left()),
-        ];
-        if let Some((factor, below)) = head_start {
-            parameters.extend([("head_start", factor), ("head_start_below", below)]);
-        }
-        parameters.extend(share.map(|parts| ("growth_share", parts)));
         let fprs = layers.iter().map(|layer| layer.estimated_fpr);
-        let newest = layers.last().map_or("", |layer| &layer.layout);
         Stats {
-            layout: format!("{}, the newest of {newest}", counted(self.layers().into(), "layer")),
-            parameters,
             estimated_len,
             fill_ratio: set / bytes as f64,
             ..basic_stats(self, math::probability_of_any(fprs))

@@ -27,6 +27,16 @@ impl<S: Store> Membership for StaticFilter<S> {
         self.hash
     }
 
+    fn describe(&self) -> String {
+        with_table!(self, table => table.describe())
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        let mut parameters = vec![("bits", self.size_bytes() * 8)];
+        parameters.extend(with_table!(self, table => table.parameters()));
+        parameters
+    }
+
     #[inline]
     fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.contains_mixed_hash(hash)
@@ -59,15 +69,11 @@ impl<S: Store> Membership for StaticFilter<S> {
     /// The number of keys and the rate are exact; the fill ratio is the share of equations or slots
     /// that keys take.
     fn stats(&self) -> Stats {
-        let mut parameters = vec![("bits", self.size_bytes() * 8)];
-        parameters.extend(with_table!(self, table => table.parameters()));
         let places = match &self.table {
             Table::Ribbon(table) => table.rows(),
             Table::Fuse(table) => table.slots(),
         };
         Stats {
-            layout: with_table!(self, table => table.describe()),
-            parameters,
             fill_ratio: if places == 0.0 { 0.0 } else { (self.len() as f64 / places).min(1.0) },
             ..basic_stats(self, self.fpr())
         }

@@ -25,6 +25,19 @@ impl<S: Store> Membership for VectorQuotientFilter<S> {
         self.hash
     }
 
+    fn describe(&self) -> String {
+        self.layout.describe()
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("blocks", self.layout.blocks()),
+            ("slots", self.layout.slots()),
+            ("tag_bits", self.layout.tag_bits().into()),
+            ("fingerprints", self.len()),
+        ]
+    }
+
     #[inline]
     fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.contains_mixed_hash(hash)
@@ -71,13 +84,6 @@ impl<S: Store> Membership for VectorQuotientFilter<S> {
         let fpr = math::fingerprint_pair_fpr(len, layout.fingerprints(), layout.region());
         let max = (target_fpr > 0.0).then(|| layout.capacity_at_fpr(target_fpr));
         Stats {
-            layout: layout.describe(),
-            parameters: vec![
-                ("blocks", layout.blocks()),
-                ("slots", layout.slots()),
-                ("tag_bits", layout.tag_bits().into()),
-                ("fingerprints", len),
-            ],
             fill_ratio: (len as f64 / layout.slots() as f64).min(1.0),
             capacity_left: max.map(|max| max.min(layout.capacity()).saturating_sub(len)),
             is_overfull: max.is_some_and(|max| len > max),

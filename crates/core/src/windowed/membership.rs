@@ -26,6 +26,19 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
         self.params.hash
     }
 
+    fn describe(&self) -> String {
+        format!("{} generations of {}", self.generations(), self.layout().describe())
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        let mut parameters = self.layout().parameters();
+        parameters.push(("generations", self.generations().into()));
+        if let Some(ticks) = self.plan().ticks {
+            parameters.extend([("window_ticks", ticks), ("now", self.clock)]);
+        }
+        parameters
+    }
+
     #[inline]
     fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.contains_mixed_hash(hash)
@@ -66,22 +79,16 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
     /// The rate is that at which any generation reports an absent key as present. The capacity left is
     /// what is left of the newest generation's share of a window by clock.
     fn stats(&self) -> Stats {
-        let (layout, ticks) = (self.layout(), self.window_ticks());
-        let mut parameters = layout.parameters();
-        parameters.push(("generations", self.generations().into()));
-        if let Some(ticks) = ticks {
-            parameters.extend([("window_ticks", ticks), ("now", self.clock)]);
-        }
         let fpr = ring!(self, self.store.lines(), |ring| ring.fpr_from_bits());
         let estimated_fpr = math::probability_of_either(fpr, math::hash_floor(self.inserted()));
         let ones: u64 = self.store.lines().iter().map(|line| line.count_ones()).sum();
         let newest = self.counts.get(self.newest());
         Stats {
-            layout: format!("{} generations of {}", self.generations(), layout.describe()),
-            parameters,
             estimated_len: self.estimated_len(),
             fill_ratio: ones as f64 / (self.size_bytes() * 8) as f64,
-            capacity_left: ticks.map(|_| self.generation_capacity().saturating_sub(newest)),
+            capacity_left: self
+                .window_ticks()
+                .map(|_| self.generation_capacity().saturating_sub(newest)),
             ..basic_stats(self, estimated_fpr)
         }
     }

@@ -3,7 +3,7 @@
 use petal::{
     BatchResults, BlockedLayout, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter,
     ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter, Filter, HashSpec, Layout,
-    Membership, MembershipMut,
+    MembershipMut,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};

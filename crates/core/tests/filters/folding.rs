@@ -2,7 +2,7 @@
 
 use petal::{
     BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter, ClassicLayout, Estimate, Filter,
-    HashSpec, Layout, Membership as _, Overlap,
+    HashSpec, Layout, Overlap,
 };
 use petal_testkit::bounds::normal_quantile;
 use petal_testkit::rng::Rng;

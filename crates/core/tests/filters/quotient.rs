@@ -2,8 +2,7 @@
 //! format.
 
 use petal::{
-    BatchResults, Borrowed, HashSpec, Membership as _, QuotientFilter, QuotientLayout,
-    VectorQuotientFilter,
+    BatchResults, Borrowed, HashSpec, QuotientFilter, QuotientLayout, VectorQuotientFilter,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use petal::{
     AnyFilter, BatchResults, BlockedLayout, BloomFilter, ClassicBloomFilter, ClassicLayout, Filter,
-    HashSpec, Layout, Membership as _, QuotientFilter, StaticFilter, VectorQuotientFilter,
+    HashSpec, Layout, QuotientFilter, StaticFilter, VectorQuotientFilter,
 };
 use petal_testkit::bounds::{binomial_range, normal_quantile};
 use petal_testkit::keys::Keys;

@@ -1,7 +1,7 @@
 //! Implementations of traits of the standard library.
 
 use petal::{
-    AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, QuotientFilter,
+    AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, QuotientFilter,
     ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use petal::{
     BatchResults, BlockedLayout, Borrowed, ClassicLayout, CountingFilter, HashSpec, Kernel, Key,
-    Layout, Membership as _,
+    Layout,
 };
 
 use crate::naive::{HeaderFields, Naive, update_checksums};

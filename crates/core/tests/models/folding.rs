@@ -1,7 +1,7 @@
 //! Filters with a common fold: folds, unions and overlaps compared with small filters of the same
 //! hashes.
 
-use petal::{BlockedLayout, Borrowed, ClassicLayout, Filter, Layout, Membership as _, Overlap};
+use petal::{BlockedLayout, Borrowed, ClassicLayout, Filter, Layout, Overlap};
 
 use crate::naive::{HeaderFields, Naive};
 

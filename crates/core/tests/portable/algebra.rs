@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Filter,
-    HashSpec, Key, Layout, Membership as _, TypedBloomFilter,
+    HashSpec, Key, Layout, TypedBloomFilter,
 };
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;

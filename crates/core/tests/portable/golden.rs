@@ -3,9 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use petal::{
-    AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout, Membership as _,
-};
+use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout};
 use petal_testkit::rng::Rng;
 
 use crate::naive::{self, HeaderFields, Naive};

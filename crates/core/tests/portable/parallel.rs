@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use petal::{BatchResults, BlockedLayout, BloomFilter, HashSpec, Membership as _};
+use petal::{BatchResults, BlockedLayout, BloomFilter, HashSpec};
 use petal_testkit::rng::Rng;
 
 use crate::naive::{HeaderFields, Naive};

@@ -2,7 +2,6 @@
 
 use petal::{
     AnyFilter, AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Layout,
-    Membership as _,
 };
 
 fn hashes(filter: &impl petal::Membership, keys: &[u64]) -> Vec<u64> {

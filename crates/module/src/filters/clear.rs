@@ -1,6 +1,6 @@
 //! Removes all keys from a filter.
 
-use petal::{AnyFilter, Membership as _};
+use petal::AnyFilter;
 
 use super::StoredFilter;
 use crate::error::FilterError;

@@ -34,7 +34,7 @@ impl LayerInfo {
     }
 
     fn of(filter: &dyn Membership) -> Self {
-        let parameters = filter.stats().parameters;
+        let parameters = filter.parameters();
         let number =
             |name| parameters.iter().find(|(key, _)| *key == name).map(|(_, number)| *number);
         let target_fpr = filter.target_fpr();

@@ -12,7 +12,7 @@
 
 use petal::embed::{Relocator, SerializedView};
 use petal::math::layer_share;
-use petal::{AnyFilter, BatchResults, HashSpec, Membership as _, QuotientFilter, QuotientLayout};
+use petal::{AnyFilter, BatchResults, HashSpec, QuotientFilter, QuotientLayout};
 
 use crate::error::FilterError;
 

@@ -14,7 +14,7 @@ mod common;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use petal::{BlockedLayout, BloomFilter, ByteSize, Membership as _};
+use petal::{BlockedLayout, BloomFilter, ByteSize};
 
 use super::planning::{Sample, estimated_insertions, filter_bytes};
 use super::report::Report;
