@@ -416,55 +416,21 @@ impl<L: Layout> Builder<L> {
     }
 }
 
-impl<L: Layout> CountingBuilder<L> {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
+macro_rules! plan {
+    ($($builder:ident $(<$layout:ident: $bound:ident>)?,)*) => {$(
+        impl $(<$layout: $bound>)? $builder $(<$layout>)? {
+            /// Returns what the filter will be and cost, without allocating its memory.
+            ///
+            /// # Errors
+            /// As `build`, except for memory allocation.
+            pub fn plan(&self) -> Result<Plan> {
+                self.spec().plan()
+            }
+        }
+    )*};
 }
 
-impl QuotientBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
-
-impl VectorQuotientBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
-
-impl ScalableBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
-
-impl WindowedBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
+plan!(CountingBuilder<L: Layout>, QuotientBuilder, VectorQuotientBuilder, ScalableBuilder, WindowedBuilder,);
 
 impl StaticBuilder {
     /// Returns what the filter of this number of distinct keys will be and cost.

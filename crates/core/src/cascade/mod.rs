@@ -23,7 +23,7 @@ mod build;
 mod file;
 mod membership;
 
-use crate::batch::for_each_chunk;
+use crate::batch::key_methods;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::key::Key;
@@ -94,10 +94,12 @@ impl FilterCascade {
 }
 
 impl<S: Store> FilterCascade<S> {
-    /// Returns true if the key is a member. Exact for keys of the universe.
-    #[must_use]
-    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&self] self.hash, -> bool;
+        /// Returns true if the key is a member. Exact for keys of the universe.
+        #[must_use]
+        contains, contains_mixed_hash, contains_batch;
+        |hashes, found| self.contains_chunk(hashes, found)
     }
 
     /// [`contains`](Self::contains) for a hash made with
@@ -106,13 +108,6 @@ impl<S: Store> FilterCascade<S> {
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         let stopped = self.levels.iter().position(|level| !level.contains_mixed_hash(hash));
         stopped.unwrap_or(self.levels.len()) % 2 == 1
-    }
-
-    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses of the first level overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
-        for_each_chunk(keys, &self.hash, found, |hashes, found| self.contains_chunk(hashes, found));
     }
 
     /// Looks up hashes; `found` must be zero.

@@ -11,7 +11,7 @@ use super::builder::Builder;
 use super::layout::sealed::LayoutImpl as _;
 use super::layout::{cardinality_of, fill_of, kernel};
 use super::{BloomFilter, Filter, FilterInfo};
-use crate::batch::for_each_chunk;
+use crate::batch::{for_each_chunk, for_each_hashes};
 use crate::byte_size::ByteSize;
 use crate::error::Result;
 use crate::format::kind::FilterType;
@@ -290,6 +290,21 @@ impl AtomicBloomFilter {
             capacity_left: max.map(|max| max.saturating_sub(estimated_len.ceil() as u64)),
             is_overfull: math::is_overfull(target_fpr, estimated_fpr, layout.bits()),
         }
+    }
+}
+
+impl<K: Key> Extend<K> for AtomicBloomFilter {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        Extend::extend(&mut &*self, keys);
+    }
+}
+
+/// For threads that share the filter.
+impl<K: Key> Extend<K> for &AtomicBloomFilter {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        for_each_hashes(keys, self.hash, |hashes, new| {
+            blocks!(self, |blocks| blocks.insert_batch(hashes, new));
+        });
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) mod parallel;
 mod put;
 pub(crate) mod typed;
 
-use crate::batch::for_each_chunk;
+use crate::batch::{for_each_chunk, for_each_hashes};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 pub(crate) use crate::format::header::FilterInfo;
@@ -354,27 +354,13 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     }
 }
 
-/// Keys whose hashes [`Extend`] collects before it inserts them.
-const EXTEND: usize = 256;
-
 impl<K: Key, L: Layout, S: StoreMut> Extend<K> for Filter<L, S> {
     /// Inserts the keys in batches, whose cache misses overlap.
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut keys = keys.into_iter();
-        let (mut hashes, mut new) = ([0; EXTEND], [0; EXTEND / 64]);
-        loop {
-            let mut len = 0;
-            for (hash, key) in hashes.iter_mut().zip(keys.by_ref()) {
-                *hash = key.hash_with(&self.hash);
-                len += 1;
-            }
-            if len == 0 {
-                return;
-            }
-            let (hashes, new) = (&hashes[..len], &mut new[..len.div_ceil(64)]);
+        for_each_hashes(keys, self.hash, |hashes, new| {
             self.layout.insert_batch(self.kernel, self.store.lines_mut(), hashes, new);
             self.info.inserted += new.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        }
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Inserting and removing keys.
 
 use super::QuotientFilter;
-use crate::batch::{for_each_chunk, try_for_each_chunk};
+use crate::batch::{key_methods, try_for_each_chunk};
 use crate::error::{Error, Result};
 use crate::kernel::quotient::InsertOutcome;
 use crate::key::Key;
@@ -9,17 +9,18 @@ use crate::results::BatchResults;
 use crate::store::{CacheLine, StoreMut};
 
 impl<S: StoreMut> QuotientFilter<S> {
-    /// Inserts a key as into a set and returns true if it was new. False means that it was present
-    /// or is a false positive; it then takes no slot.
-    ///
-    /// Cost: one hash; two cache lines and the slots from the home slot of the key to the next free
-    /// one: 10 on average while a filter is filled to its capacity, 200 for the last keys.
-    ///
-    /// # Errors
-    /// If no slot is free, or memory for growth cannot be allocated. No key is lost.
-    #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        self.insert_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&mut self] self.hash, -> Result<bool>;
+        /// Inserts a key as into a set and returns true if it was new. False means that it was present
+        /// or is a false positive; it then takes no slot.
+        ///
+        /// Cost: one hash; two cache lines and the slots from the home slot of the key to the next free
+        /// one: 10 on average while a filter is filled to its capacity, 200 for the last keys.
+        ///
+        /// # Errors
+        /// If no slot is free, or memory for growth cannot be allocated. No key is lost.
+        insert, insert_mixed_hash, insert_batch, insert_mixed_hashes;
+        |hashes, new| self.insert_run(hashes, false, new)
     }
 
     /// [`insert`](Self::insert) for a hash made with
@@ -83,26 +84,6 @@ impl<S: StoreMut> QuotientFilter<S> {
         if left > 0 || self.keeps_target_doubled(self.layout) { left } else { u64::MAX }
     }
 
-    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert). The keys before the one that failed are in the filter, the
-    /// others are not.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) -> Result<()> {
-        let spec = self.hash;
-        try_for_each_chunk(keys, &spec, new, |hashes, new| self.insert_run(hashes, false, new))
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for hashes.
-    ///
-    /// # Errors
-    /// As [`insert_batch`](Self::insert_batch).
-    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.insert_run(hashes, false, new.reset(hashes.len()))
-    }
-
     /// [`add`](Self::add) for many keys in order.
     ///
     /// Cost: as one by one, but cache misses overlap.
@@ -152,13 +133,14 @@ impl<S: StoreMut> QuotientFilter<S> {
         Ok(())
     }
 
-    /// Removes one copy of a key; false if it was certainly absent. See [`QuotientFilter`] for the
-    /// keys that may be removed.
-    ///
-    /// Cost: as [`insert`](Self::insert).
-    #[inline]
-    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&mut self] self.hash, -> bool;
+        /// Removes one copy of a key; false if it was certainly absent. See [`QuotientFilter`] for the
+        /// keys that may be removed.
+        ///
+        /// Cost: as [`insert`](Self::insert).
+        remove, remove_mixed_hash, remove_batch, remove_mixed_hashes;
+        |hashes, removed| self.remove_hashes(hashes, removed)
     }
 
     /// [`remove`](Self::remove) for a hash.
@@ -168,19 +150,6 @@ impl<S: StoreMut> QuotientFilter<S> {
         self.info.inserted -= u64::from(copies > 0);
         self.distinct -= u64::from(copies == 1);
         copies > 0
-    }
-
-    /// [`remove`](Self::remove) for many keys in order; `removed` has one result for each.
-    pub fn remove_batch<K: Key>(&mut self, keys: &[K], removed: &mut BatchResults) {
-        let spec = self.hash;
-        for_each_chunk(keys, &spec, removed, |hashes, removed| {
-            self.remove_hashes(hashes, removed);
-        });
-    }
-
-    /// [`remove_batch`](Self::remove_batch) for hashes.
-    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) {
-        self.remove_hashes(hashes, removed.reset(hashes.len()));
     }
 
     fn remove_hashes(&mut self, hashes: &[u64], removed: &mut [u64]) {
