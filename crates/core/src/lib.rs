@@ -144,7 +144,7 @@ pub use layout::{BlockedLayout, ClassicLayout};
 pub use math::{Estimate, Overlap};
 pub use membership::{Membership, MembershipMut};
 pub use quotient::{QuotientBuilder, QuotientFilter, QuotientLayout};
-pub use results::BatchResults;
+pub use results::{BatchResults, TrueIndices};
 pub use scalable::{ScalableBloomFilter, ScalableBuilder};
 pub use spec::{FilterSpec, Growth};
 pub use static_filter::{StaticBuilder, StaticFilter};

@@ -98,6 +98,14 @@ impl<T: Hash + ?Sized> TypedBloomFilter<T> {
         self.filter.stats()
     }
 
+    /// Copies the filter. Unlike `clone`, it returns an error if memory allocation fails.
+    ///
+    /// # Errors
+    /// If memory allocation fails.
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self { filter: self.filter.try_clone()?, secret: self.secret, values: PhantomData })
+    }
+
     /// Removes all values.
     pub fn clear(&mut self) {
         self.filter.clear();
@@ -107,6 +115,13 @@ impl<T: Hash + ?Sized> TypedBloomFilter<T> {
 impl<T: ?Sized> Clone for TypedBloomFilter<T> {
     fn clone(&self) -> Self {
         Self { filter: self.filter.clone(), secret: self.secret, values: PhantomData }
+    }
+}
+
+impl<T: ?Sized> PartialEq for TypedBloomFilter<T> {
+    /// Compares secret, size and bits.
+    fn eq(&self, other: &Self) -> bool {
+        self.secret == other.secret && self.filter == other.filter
     }
 }
 
