@@ -3,8 +3,9 @@
 //! Calls are static, so that they are inlined as in a program that uses one type. An insert that fails counts as not
 //! inserted; the lookups that follow find that.
 
+use petal::embed::Layout;
 use petal::{
-    BatchResults, CountingFilter, Filter, Layout, QuotientFilter, ScalableBloomFilter,
+    BatchResults, CountingFilter, Filter, QuotientFilter, ScalableBloomFilter,
     VectorQuotientFilter, WindowedBloomFilter,
 };
 

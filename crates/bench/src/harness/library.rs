@@ -78,7 +78,7 @@ impl Model {
         Ok(self.case_of(filter, keys, kind, form, kernel))
     }
 
-    fn case_of<G: petal::Layout + 'static>(
+    fn case_of<G: petal::embed::Layout + 'static>(
         self,
         filter: Filter<G>,
         keys: u64,
@@ -207,12 +207,18 @@ fn clear_atomic(filter: &mut AtomicBloomFilter) {
     *filter = plain.into();
 }
 
-fn ops<G: petal::Layout, K>(filter: Filter<G>, keys: fn(&Keys) -> &[K]) -> FilterOps<Filter<G>, K> {
+fn ops<G: petal::embed::Layout, K>(
+    filter: Filter<G>,
+    keys: fn(&Keys) -> &[K],
+) -> FilterOps<Filter<G>, K> {
     let ops = FilterOps::new(filter, keys, Filter::clear);
     ops.with_estimated_fpr(|filter| Some(filter.stats().estimated_fpr))
 }
 
-fn per_key<G: petal::Layout + 'static>(filter: Filter<G>, kind: KeyKind) -> Box<dyn BenchFilter> {
+fn per_key<G: petal::embed::Layout + 'static>(
+    filter: Filter<G>,
+    kind: KeyKind,
+) -> Box<dyn BenchFilter> {
     match kind {
         KeyKind::Hash => Box::new(PerKey::new(
             ops(filter, Keys::numbers),
@@ -232,7 +238,10 @@ fn per_key<G: petal::Layout + 'static>(filter: Filter<G>, kind: KeyKind) -> Box<
     }
 }
 
-fn batched<G: petal::Layout + 'static>(filter: Filter<G>, kind: KeyKind) -> Box<dyn BenchFilter> {
+fn batched<G: petal::embed::Layout + 'static>(
+    filter: Filter<G>,
+    kind: KeyKind,
+) -> Box<dyn BenchFilter> {
     match kind {
         KeyKind::Hash => Box::new(Batched::new(
             ops(filter, Keys::numbers),

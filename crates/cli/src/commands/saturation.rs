@@ -2,7 +2,8 @@
 //!
 //! Cost: reads all counters once.
 
-use petal::{AnyFilter, CountingFilter, Layout, Store};
+use petal::embed::Layout;
+use petal::{AnyFilter, CountingFilter, Store};
 
 use crate::terminal::progress::ProgressReporter;
 use crate::text;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use petal::{AnyFilter, Filter, Layout, Mapped, Membership, QuotientFilter};
+use petal::embed::Layout;
+use petal::{AnyFilter, Filter, Mapped, Membership, QuotientFilter};
 use petal_lines::Source;
 
 use crate::args::ShrinkArgs;

@@ -113,7 +113,7 @@ impl Plan {
     }
 
     /// Returns the size of the empty filter in bytes, as
-    /// [`Membership::size_bytes`](crate::Membership::size_bytes).
+    /// [`AnyFilter::size_bytes`].
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         let width = u64::from(self.spec.bits_per_position());

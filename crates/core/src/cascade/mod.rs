@@ -103,7 +103,7 @@ impl<S: Store> FilterCascade<S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec).
+    /// [`hash_spec`](Self::hash_spec).
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         let stopped = self.levels.iter().position(|level| !level.contains_mixed_hash(hash));

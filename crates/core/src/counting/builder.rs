@@ -16,7 +16,7 @@ use crate::spec::{FilterSpec, hash_setters, setters};
 /// Sets the fields of a [`FilterSpec`], which lists what sizes a filter.
 ///
 /// ```
-/// use petal::{ByteSize, CountingBloomFilter, Membership};
+/// use petal::{ByteSize, CountingBloomFilter};
 ///
 /// let narrow = CountingBloomFilter::builder().capacity(1000).fpr(0.01).width(3).build()?;
 /// let fitted = CountingBloomFilter::builder().capacity(1000).memory(ByteSize::kib(8)).seed(7).build()?;

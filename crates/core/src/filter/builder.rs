@@ -15,7 +15,7 @@ use crate::spec::{FilterSpec, hash_setters, setters};
 /// Sets the fields of a [`FilterSpec`], which lists what sizes a filter.
 ///
 /// ```
-/// use petal::{BloomFilter, ByteSize, HashSpec, Membership};
+/// use petal::{BloomFilter, ByteSize, HashSpec};
 ///
 /// let small = BloomFilter::builder().capacity(1000).fpr(0.001).build()?;
 /// let fixed = BloomFilter::builder().bits(1 << 20).probes(8).seed(7).build()?;
@@ -62,7 +62,7 @@ impl<L: Layout> Builder<L> {
         /// Needs a capacity and a rate, and excludes bits, probes and [`foldable_to`](Self::foldable_to).
         ///
         /// ```
-        /// use petal::{BloomFilter, Membership};
+        /// use petal::BloomFilter;
         ///
         /// let small = BloomFilter::builder().capacity(1_000_000).fpr(0.001).least_space(true).build()?;
         /// assert!(small.size_bytes() * 8 < 15_100_000);

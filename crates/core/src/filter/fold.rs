@@ -25,7 +25,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// divisors.
     ///
     /// ```
-    /// use petal::{BloomFilter, Membership};
+    /// use petal::BloomFilter;
     ///
     /// let mut large = BloomFilter::with_bits(4096, 8)?; // 8 blocks
     /// large.insert("one");

@@ -144,7 +144,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
@@ -255,7 +255,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
@@ -312,7 +312,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     ///
     /// The result contains all common keys. Its false-positive rate is higher than that of a filter
     /// of the common keys alone, because bits that different keys set in both filters stay set.
-    /// [`inserted`](crate::Membership::inserted) is the estimated number of common keys.
+    /// [`inserted`](Self::inserted) is the estimated number of common keys.
     ///
     /// # Errors
     /// If the filters are not compatible; this filter is then unchanged.

@@ -50,7 +50,7 @@ const SMALL: u64 = (4 << 20) / CacheLine::BYTES as u64;
 
 impl<S: StoreMut> BloomFilter<S> {
     /// [`put_batch`](Self::put_batch) on up to `threads` threads. The filter is the same for any number
-    /// of threads, and [`inserted`](crate::Membership::inserted) stays exact.
+    /// of threads, and [`inserted`](Self::inserted) stays exact.
     ///
     /// ```
     /// use petal::BloomFilter;

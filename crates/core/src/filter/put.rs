@@ -16,7 +16,7 @@ const _: () = assert!(CHUNK <= SET_MAX);
 
 impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// Inserts a key without returning whether it was new. From then on
-    /// [`inserted`](crate::Membership::inserted) is an estimate from the bits, until the filter is
+    /// [`inserted`](Self::inserted) is an estimate from the bits, until the filter is
     /// cleared.
     ///
     /// Cost: as [`insert`](Self::insert) or less; `inserted` then reads the whole filter.
@@ -26,7 +26,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     }
 
     /// [`put`](Self::put) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     pub fn put_mixed_hash(&mut self, hash: u64) {
@@ -37,7 +37,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// [`put`](Self::put) for many keys.
     ///
     /// ```
-    /// use petal::{BloomFilter, Membership};
+    /// use petal::BloomFilter;
     ///
     /// let keys: Vec<u64> = (0..10_000).collect();
     /// let mut filter = BloomFilter::with_fpr(10_000, 0.01)?;

@@ -15,7 +15,7 @@ const NEEDED: &str = "capacity and false-positive rate, or slots and bits of a r
 /// the rate.
 ///
 /// ```
-/// use petal::{Membership, QuotientFilter};
+/// use petal::QuotientFilter;
 ///
 /// let grows = QuotientFilter::builder().capacity(1000).fpr(0.001).max_capacity(1 << 30).build()?;
 /// let fixed = QuotientFilter::builder().slots(1 << 10).remainder_bits(8).seed(7).build()?;

@@ -71,7 +71,7 @@ impl QuotientLayout {
     ///
     /// # Errors
     /// As [`for_fpr`](Self::for_fpr) for the larger number of keys.
-    pub fn for_growth(keys: u64, rate: f64, max_capacity: u64) -> Result<Self> {
+    pub(crate) fn for_growth(keys: u64, rate: f64, max_capacity: u64) -> Result<Self> {
         let keys = keys.max(1);
         let end = Self::for_fpr(max_capacity.max(keys), rate)?;
         let doublings = (max_capacity / keys).max(1).ilog2();

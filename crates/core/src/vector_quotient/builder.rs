@@ -15,7 +15,7 @@ const NEEDED: &str = "capacity and false-positive rate, or blocks and bits of a 
 /// rate.
 ///
 /// ```
-/// use petal::{Membership, VectorQuotientFilter};
+/// use petal::VectorQuotientFilter;
 ///
 /// let planned = VectorQuotientFilter::builder().capacity(1_000_000).fpr(0.005).build()?;
 /// let fixed = VectorQuotientFilter::builder().blocks(1000).tag_bits(8).seed(7).build()?;

@@ -1,9 +1,9 @@
 //! Counting filters: comparison with an array of counters, rates after removals, files.
 
+use petal::embed::{BlockedLayout, Layout};
 use petal::{
-    BatchResults, BlockedLayout, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter,
-    ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter, Filter, HashSpec, Layout,
-    MembershipMut,
+    BatchResults, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
+    CountingBloomFilter, CountingFilter, Filter, HashSpec, MembershipMut,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -142,7 +142,7 @@ fn union_equals_filter_of_both() {
         assert!(ours.union(&wider).unwrap_err().is_incompatible() && ours == before);
     }
     test::<BlockedLayout>();
-    test::<petal::ClassicLayout>();
+    test::<petal::embed::ClassicLayout>();
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn rate_is_that_of_the_remaining_keys() {
     }
     for (seed, rate) in [0.1, 0.01, 1e-4].into_iter().enumerate() {
         test::<BlockedLayout>(rate, seed as u64);
-        test::<petal::ClassicLayout>(rate, 100 + seed as u64);
+        test::<petal::embed::ClassicLayout>(rate, 100 + seed as u64);
     }
 }
 
@@ -263,9 +263,9 @@ fn saturated_share_equals_prediction() {
     test::<BlockedLayout>(2, 100_000);
     test::<BlockedLayout>(3, 100_000);
     test::<BlockedLayout>(4, 300_000);
-    test::<petal::ClassicLayout>(2, 100_000);
-    test::<petal::ClassicLayout>(3, 100_000);
-    test::<petal::ClassicLayout>(4, 300_000);
+    test::<petal::embed::ClassicLayout>(2, 100_000);
+    test::<petal::embed::ClassicLayout>(3, 100_000);
+    test::<petal::embed::ClassicLayout>(4, 300_000);
 }
 
 // ---- Long use -----------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ fn long_use<L: Layout>(keys: u64, width: u32, turnovers: u64) {
 #[test]
 fn saturated_share_after_turnovers_equals_prediction() {
     long_use::<BlockedLayout>(2000, 4, 1000);
-    long_use::<petal::ClassicLayout>(2000, 4, 500);
+    long_use::<petal::embed::ClassicLayout>(2000, 4, 500);
     long_use::<BlockedLayout>(2000, 3, 20);
 }
 
@@ -316,7 +316,7 @@ fn saturated_share_after_turnovers_equals_prediction() {
 #[ignore = "ten seconds"]
 fn ten_thousand_turnovers() {
     long_use::<BlockedLayout>(1000, 4, 10_000);
-    long_use::<petal::ClassicLayout>(1000, 4, 10_000);
+    long_use::<petal::embed::ClassicLayout>(1000, 4, 10_000);
 }
 
 /// A filter at its capacity is not overfull by chance, with any counter width.
@@ -354,7 +354,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("line", file::<BlockedLayout>(512, 5, 4, "")),
         ("pair", file::<BlockedLayout>(1024, 11, 2, "{}")),
-        ("classic", file::<petal::ClassicLayout>(500, 7, 3, "")),
+        ("classic", file::<petal::embed::ClassicLayout>(500, 7, 3, "")),
     ]
 }
 
@@ -394,7 +394,7 @@ fn try_all(bytes: &[u8]) -> [bool; 4] {
     let start = buffer.as_ptr().align_offset(64);
     buffer[start..start + bytes.len()].copy_from_slice(bytes);
     let bytes = &buffer[start..start + bytes.len()];
-    let ([a, b], [c, d]) = (one::<BlockedLayout>(bytes), one::<petal::ClassicLayout>(bytes));
+    let ([a, b], [c, d]) = (one::<BlockedLayout>(bytes), one::<petal::embed::ClassicLayout>(bytes));
     [a, c, b, d]
 }
 
@@ -534,7 +534,7 @@ fn sizes_around_32_bits() {
     for bits in [(1 << 32) - 512, 1 << 32, (1 << 32) + 512, 1 << 35, (1 << 35) + 1024] {
         test::<BlockedLayout>(bits, 8);
         test::<BlockedLayout>(bits, 16);
-        test::<petal::ClassicLayout>(bits + 1, 7);
+        test::<petal::embed::ClassicLayout>(bits + 1, 7);
     }
 }
 

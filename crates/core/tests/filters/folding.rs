@@ -1,9 +1,7 @@
 //! Folding: smaller filters, unions and overlaps of different sizes, and the accuracy of estimates.
 
-use petal::{
-    BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter, ClassicLayout, Estimate, Filter,
-    HashSpec, Layout, Overlap,
-};
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
+use petal::{BloomFilter, ByteSize, ClassicBloomFilter, Estimate, Filter, HashSpec, Overlap};
 use petal_testkit::bounds::normal_quantile;
 use petal_testkit::rng::Rng;
 

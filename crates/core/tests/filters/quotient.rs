@@ -1,9 +1,8 @@
 //! Quotient filters: comparison with a model, measured rates, corrupted files, large sizes, file
 //! format.
 
-use petal::{
-    BatchResults, Borrowed, HashSpec, QuotientFilter, QuotientLayout, VectorQuotientFilter,
-};
+use petal::embed::QuotientLayout;
+use petal::{BatchResults, Borrowed, HashSpec, QuotientFilter, VectorQuotientFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::keys::Keys;

@@ -32,9 +32,10 @@ use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
 use petal::{
-    AnyFilter, BatchResults, BlockedLayout, BloomFilter, ClassicBloomFilter, ClassicLayout, Filter,
-    HashSpec, Layout, QuotientFilter, StaticFilter, VectorQuotientFilter,
+    AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, QuotientFilter,
+    StaticFilter, VectorQuotientFilter,
 };
 use petal_testkit::bounds::{binomial_range, normal_quantile};
 use petal_testkit::keys::Keys;

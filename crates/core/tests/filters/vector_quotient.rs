@@ -1,7 +1,8 @@
 //! Vector quotient filters: comparison with a model, measured rates, loads, corrupted files, file
 //! format.
 
-use petal::{BatchResults, Borrowed, VectorQuotientFilter, VectorQuotientLayout};
+use petal::embed::VectorQuotientLayout;
+use petal::{BatchResults, Borrowed, VectorQuotientFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;

@@ -6,10 +6,8 @@
 
 use std::collections::HashMap;
 
-use petal::{
-    BatchResults, BlockedLayout, Borrowed, ClassicLayout, CountingFilter, HashSpec, Kernel, Key,
-    Layout,
-};
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
+use petal::{BatchResults, Borrowed, CountingFilter, HashSpec, Kernel, Key};
 
 use crate::naive::{HeaderFields, Naive, update_checksums};
 

@@ -1,7 +1,8 @@
 //! Filters with a common fold: folds, unions and overlaps compared with small filters of the same
 //! hashes.
 
-use petal::{BlockedLayout, Borrowed, ClassicLayout, Filter, Layout, Overlap};
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
+use petal::{Borrowed, Filter, Overlap};
 
 use crate::naive::{HeaderFields, Naive};
 

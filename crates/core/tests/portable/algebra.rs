@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
+use petal::embed::Layout;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Filter,
-    HashSpec, Key, Layout, TypedBloomFilter,
+    HashSpec, Key, TypedBloomFilter,
 };
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
@@ -66,9 +67,9 @@ fn hashes() -> impl Strategy<Value = Vec<u64>> {
 macro_rules! for_layout {
     ($law:ident($naive:expr $(, $argument:expr)*)) => {
         if $naive.kind == 1 {
-            $law::<petal::BlockedLayout>($naive $(, $argument)*);
+            $law::<petal::embed::BlockedLayout>($naive $(, $argument)*);
         } else {
-            $law::<petal::ClassicLayout>($naive $(, $argument)*);
+            $law::<petal::embed::ClassicLayout>($naive $(, $argument)*);
         }
     };
 }
@@ -291,8 +292,8 @@ fn numbers_after_set_operations<L: Layout>() {
 
 #[test]
 fn estimates_after_set_operations_are_within_their_error() {
-    numbers_after_set_operations::<petal::BlockedLayout>();
-    numbers_after_set_operations::<petal::ClassicLayout>();
+    numbers_after_set_operations::<petal::embed::BlockedLayout>();
+    numbers_after_set_operations::<petal::embed::ClassicLayout>();
 }
 
 /// A filter without clear bits has no estimate; its number of keys stays finite.

@@ -3,7 +3,8 @@
 
 use std::num::NonZeroUsize;
 
-use petal::{BatchResults, BlockedLayout, BloomFilter, HashSpec};
+use petal::embed::BlockedLayout;
+use petal::{BatchResults, BloomFilter, HashSpec};
 use petal_testkit::rng::Rng;
 
 use crate::naive::{HeaderFields, Naive};

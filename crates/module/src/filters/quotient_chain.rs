@@ -10,9 +10,10 @@
 //! The false-positive rates of the layers sum to at most the target, by the shares of
 //! [`layer_share`].
 
+use petal::embed::QuotientLayout;
 use petal::embed::{Relocator, SerializedView};
 use petal::math::layer_share;
-use petal::{AnyFilter, BatchResults, HashSpec, QuotientFilter, QuotientLayout};
+use petal::{AnyFilter, BatchResults, HashSpec, QuotientFilter};
 
 use crate::error::FilterError;
 
