@@ -283,8 +283,8 @@ impl FilterSpec {
             }
             (_, _, memory) => {
                 let plan = self.plan_of_rate()?;
-                if let Some(most) = memory {
-                    builder::check_memory(most, plan.size_bytes())?;
+                if let Some(limit) = memory {
+                    builder::check_memory(limit, plan.size_bytes())?;
                 }
                 Ok(plan)
             }

@@ -202,8 +202,8 @@ pub(crate) fn dimensions<L: Layout>(
         }
         _ => return Err(unsized_filter()),
     };
-    if let Some(most) = spec.memory {
-        check_memory(most, layout.lines().saturating_mul(64 * times))?;
+    if let Some(limit) = spec.memory {
+        check_memory(limit, layout.lines().saturating_mul(64 * times))?;
     }
     Ok((layout, info))
 }
@@ -230,12 +230,12 @@ fn useful_memory<L: Layout>(
 }
 
 /// Returns an error if a filter of `needed` bytes is larger than the limit.
-pub(crate) fn check_memory(most: ByteSize, needed: u64) -> Result<()> {
-    let most = most.as_u64();
-    if needed <= most {
+pub(crate) fn check_memory(limit: ByteSize, needed: u64) -> Result<()> {
+    let limit = limit.as_u64();
+    if needed <= limit {
         return Ok(());
     }
-    let found = format!("{most} bytes where {needed} are needed");
+    let found = format!("{limit} bytes where {needed} are needed");
     Err(Error::invalid("memory", "enough for keys and rate", found))
 }
 

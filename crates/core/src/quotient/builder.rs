@@ -77,9 +77,9 @@ pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(QuotientLayout, FilterInf
     }
     Ok(match *spec {
         FilterSpec { capacity: Some(keys), fpr: Some(rate), max_capacity, .. } => {
-            let most = max_capacity.unwrap_or(keys).max(keys);
-            let layout = QuotientLayout::for_growth(keys, rate, most)?;
-            (layout, FilterInfo::planned(most, rate))
+            let max_keys = max_capacity.unwrap_or(keys).max(keys);
+            let layout = QuotientLayout::for_growth(keys, rate, max_keys)?;
+            (layout, FilterInfo::planned(max_keys, rate))
         }
         FilterSpec { slots: Some(slots), slot_bits: Some(bits), .. } => {
             let layout = QuotientLayout::new(slots, bits)?;

@@ -2,8 +2,8 @@
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, Borrowed, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterCascade, FilterType, HashSpec, QuotientFilter, ScalableBloomFilter,
-    StaticFilter, VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
+    CountingBloomFilter, FilterCascade, FilterType, HashSpec, MembershipMut, QuotientFilter,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::rng::Rng;
@@ -31,6 +31,22 @@ fn family() -> Vec<AnyFilter> {
     let types: Vec<_> = family.iter().map(|filter| filter.as_dyn().filter_type()).collect();
     assert_eq!(types, FilterType::ALL, "a filter type is missing in this list");
     family
+}
+
+#[test]
+fn generic_code_inserts_and_queries_keys() {
+    fn check<F: MembershipMut>(mut filter: F) {
+        assert!(filter.insert("one").unwrap() && !filter.insert("one").unwrap());
+        assert!(filter.contains("one") && !filter.contains("two"));
+        let stats = filter.stats();
+        assert_eq!((stats.inserted, stats.size_bytes), (filter.inserted(), filter.size_bytes()));
+    }
+    check(BloomFilter::with_fpr(KEYS, RATE).unwrap());
+    check(CountingBloomFilter::with_fpr(KEYS, RATE).unwrap());
+    check(QuotientFilter::with_fpr(KEYS, RATE).unwrap());
+    check(VectorQuotientFilter::with_fpr(KEYS, RATE).unwrap());
+    check(ScalableBloomFilter::with_fpr(KEYS, RATE).unwrap());
+    check(WindowedBloomFilter::with_fpr(KEYS, RATE).unwrap());
 }
 
 fn hashes(spec: &HashSpec, keys: impl Iterator<Item = u64>) -> Vec<u64> {

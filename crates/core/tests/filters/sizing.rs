@@ -52,13 +52,12 @@ fn sizing_equals_the_built_filter() {
 fn plans_equal_those_of_their_specification_and_the_built_filters() {
     let (mut planned, mut built) = (0, 0);
     for request in size_requests(300) {
-        let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
         let spec = FilterSpec {
             capacity: request.capacity,
             fpr: request.fpr,
             memory: request.memory.map(ByteSize::bytes),
             probes: request.probes,
-            ..FilterSpec::new(filter_type.unwrap())
+            ..FilterSpec::new(request.name.parse().unwrap())
         };
         let Ok(plan) = spec.plan() else { continue };
         planned += 1;
