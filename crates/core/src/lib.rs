@@ -77,8 +77,8 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
-    not(all(feature = "std", target_arch = "x86_64")),
-    allow(dead_code, unused_imports, reason = "some helpers serve streams and threads only")
+    not(all(feature = "mmap", target_arch = "x86_64")),
+    allow(dead_code, unused_imports, reason = "some helpers serve streams, maps and threads only")
 )]
 
 extern crate alloc;
