@@ -9,10 +9,8 @@ use std::collections::HashSet;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use naive::{HeaderFields, Naive};
-use petal::{
-    BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout, Membership as _,
-    Persist as _,
-};
+use petal::embed::Layout;
+use petal::{BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key};
 
 #[derive(Arbitrary, Debug)]
 struct Run {
@@ -155,7 +153,7 @@ fn drive<L: Layout>(steps: Vec<Step>, empty: &Naive, filters: [Filter<L>; 2]) {
     assert!(Naive::from_file(&file).0 == ours.bits, "the bits differ");
     let set: u32 = ours.bits.data.iter().map(|byte| byte.count_ones()).sum();
     let bits = if empty.kind == 1 { empty.data.len() as u64 * 8 } else { empty.extent };
-    assert_eq!(filter.fill_ratio(), f64::from(set) / bits as f64);
+    assert_eq!(filter.stats().fill_ratio, f64::from(set) / bits as f64);
     for &hash in &ours.members {
         assert!(filter.contains_mixed_hash(hash), "lost {hash:#x}");
     }

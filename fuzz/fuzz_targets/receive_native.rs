@@ -10,7 +10,7 @@ mod naive;
 use libfuzzer_sys::fuzz_target;
 use naive::update_checksums;
 use petal::embed::StreamDecoder;
-use petal::{AnyFilter, Error, Persist as _};
+use petal::{AnyFilter, Error};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum size of a filter; more than any input.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use petal::{AtomicBloomFilter, BatchResults, BloomFilter, Membership as _};
+use petal::{AtomicBloomFilter, BatchResults, BloomFilter};
 use petal_testkit::rng::Rng;
 
 /// Keys in a batch.

@@ -19,7 +19,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use petal::{BatchResults, BloomFilter, Kernel, Membership as _};
+use petal::{BatchResults, BloomFilter, Kernel};
 use petal_testkit::rng::Rng;
 
 const KEYS: usize = 100_000;
@@ -37,7 +37,7 @@ fn main() {
     let [present, absent] = [(); 2].map(|()| (0..KEYS).map(|_| rng.next_u64()).collect::<Vec<_>>());
     let mut filter = BloomFilter::with_fpr(KEYS as u64, 0.01).unwrap();
     let mut results = BatchResults::new();
-    let names = ["insert", "uncounted insert", "absent", "present"];
+    let names = ["insert", "put", "absent", "present"];
     let mut rows = ["single", "batch"].map(|form| (form, names.map(|_| Vec::new())));
     for _ in 0..ROUNDS {
         let [(_, single), (_, batch)] = &mut rows;
@@ -47,7 +47,7 @@ fn main() {
         });
         filter.clear();
         timed(&mut single[1], || {
-            present.iter().for_each(|&hash| filter.insert_mixed_hash_uncounted(hash));
+            present.iter().for_each(|&hash| filter.put_mixed_hash(hash));
         });
         for (at, hashes) in [(2, &absent), (3, &present)] {
             timed(&mut single[at], || {
@@ -57,7 +57,7 @@ fn main() {
         filter.clear();
         timed(&mut batch[0], || filter.insert_mixed_hashes(&present, &mut results));
         filter.clear();
-        timed(&mut batch[1], || filter.insert_mixed_hashes_uncounted(&present));
+        timed(&mut batch[1], || filter.put_mixed_hashes(&present));
         for (at, hashes) in [(2, &absent), (3, &present)] {
             timed(&mut batch[at], || filter.contains_mixed_hashes(hashes, &mut results));
         }

@@ -1,6 +1,9 @@
 //! An amount of memory, as a type of its own.
 
 use core::fmt;
+use core::str::FromStr;
+
+use crate::error::{Error, Result};
 
 /// An amount of memory in bytes.
 ///
@@ -8,7 +11,7 @@ use core::fmt;
 /// two cannot be swapped.
 ///
 /// ```
-/// use petal::{BloomFilter, ByteSize, Membership};
+/// use petal::{BloomFilter, ByteSize};
 ///
 /// let filter = BloomFilter::with_memory(1_000_000, ByteSize::mib(1))?;
 /// assert!(filter.size_bytes() <= ByteSize::mib(1).as_u64());
@@ -49,6 +52,24 @@ impl ByteSize {
     }
 }
 
+/// The units of a size, and the exponents of 2 that they stand for.
+const UNITS: [(&str, u32); 6] =
+    [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0), ("", 0)];
+
+impl FromStr for ByteSize {
+    type Err = Error;
+
+    /// Parses a whole number with a unit: "64 MiB", "1GiB", "4096 bytes", "4096".
+    fn from_str(text: &str) -> Result<Self> {
+        let parse = |(unit, exponent): (&str, u32)| {
+            let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+            number.checked_mul(1 << exponent).map(Self)
+        };
+        let expected = "a whole number of bytes, KiB, MiB, GiB or TiB";
+        UNITS.into_iter().find_map(parse).ok_or_else(|| Error::invalid("size", expected, text))
+    }
+}
+
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.0)
@@ -65,5 +86,21 @@ mod tests {
         assert_eq!(ByteSize::mib(1), ByteSize::kib(1024));
         assert_eq!(ByteSize::gib(1), ByteSize::mib(1024));
         assert_eq!(ByteSize::gib(u64::MAX).as_u64(), u64::MAX);
+    }
+
+    #[test]
+    fn sizes_are_parsed() {
+        for (text, size) in [
+            ("4096", ByteSize::bytes(4096)),
+            ("1 KiB", ByteSize::kib(1)),
+            ("64MiB", ByteSize::mib(64)),
+            ("2 TiB", ByteSize::gib(2048)),
+            (&ByteSize::bytes(7).to_string(), ByteSize::bytes(7)),
+        ] {
+            assert_eq!(text.parse::<ByteSize>().unwrap(), size);
+        }
+        for text in ["", "MiB", "1.5 MiB", "-1", "1 MB", "99999999 TiB"] {
+            assert!(text.parse::<ByteSize>().unwrap_err().is_invalid(), "{text}");
+        }
     }
 }

@@ -8,3 +8,13 @@
 pub use crate::any::StreamDecoder;
 pub use crate::format::serialized::SerializedView;
 pub use crate::store::{Relocator, use_global_allocator};
+
+// For the crates of this repository; no promise is made about them.
+#[doc(hidden)]
+pub use crate::filter::layout::Layout;
+#[doc(hidden)]
+pub use crate::layout::{BlockedLayout, ClassicLayout};
+#[doc(hidden)]
+pub use crate::quotient::QuotientLayout;
+#[doc(hidden)]
+pub use crate::vector_quotient::VectorQuotientLayout;

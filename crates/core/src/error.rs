@@ -420,6 +420,17 @@ impl From<io::Error> for Error {
     }
 }
 
+#[cfg(feature = "std")]
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        match *error.0 {
+            ErrorKind::Io(error) => error,
+            _ if error.is_alloc() => Self::new(io::ErrorKind::OutOfMemory, error),
+            _ => Self::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,11 @@ use crate::no_std::*;
 /// A key with a stable encoding. Sealed.
 ///
 /// Implemented for byte strings, text and integers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key with a stable encoding",
+    label = "keys are byte strings, text and integers",
+    note = "a `TypedBloomFilter` takes values of any type that implements `Hash`"
+)]
 pub trait Key: sealed::Sealed {
     /// Returns the bytes of the key.
     fn bytes(&self) -> impl AsRef<[u8]>;

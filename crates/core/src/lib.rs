@@ -5,7 +5,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "std")] {
-//! use petal::{BloomFilter, Membership, Persist};
+//! use petal::BloomFilter;
 //!
 //! // A million keys at a false-positive rate of 1 %: 1.26 MB.
 //! let mut seen = BloomFilter::with_fpr(1_000_000, 0.01)?;
@@ -41,8 +41,10 @@
 //! | [`FilterCascade`] | built once, exact for known non-members |
 //! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
 //!
-//! * [`Membership`] has the methods that all filters share: size, capacity, rates, writing to a file.
-//!   [`Persist`] opens files. [`AnyFilter`] holds a filter whose type is known only at run time.
+//! * All filters have the same methods for the same work, on the type itself: `contains`, `insert`,
+//!   their batches, `stats`, `save` and `open`. [`Stats`] has the numbers of a filter.
+//! * [`AnyFilter`] holds a filter whose type is known only at run time. [`Membership`] and
+//!   [`MembershipMut`] are for code that is generic over types.
 //! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.
 //! * [`FilterSpec`] describes a filter before it exists, [`Plan`] is what it will cost; [`math`] has the
 //!   formulas.
@@ -75,8 +77,8 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
-    not(all(feature = "std", target_arch = "x86_64")),
-    allow(dead_code, unused_imports, reason = "some helpers serve streams and threads only")
+    not(all(feature = "mmap", target_arch = "x86_64")),
+    allow(dead_code, unused_imports, reason = "some helpers serve streams, maps and threads only")
 )]
 
 extern crate alloc;
@@ -109,6 +111,7 @@ mod scalable;
 mod serialization;
 mod spec;
 mod static_filter;
+mod stats;
 mod store;
 #[cfg(feature = "std")]
 mod sync;
@@ -129,28 +132,27 @@ pub use explanation::{ExplainedPart, Explanation, Probe};
 #[cfg(all(feature = "std", not(all(loom, test))))]
 pub use filter::atomic::AtomicBloomFilter;
 pub use filter::builder::Builder;
-pub use filter::layout::Layout;
 pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
 pub use format::header::MAGIC;
 pub use format::kind::FilterType;
-pub use format::persist::Persist;
+
 pub use hash::HashSpec;
 #[doc(hidden)] // For tests and benches; no promise is made about it.
 pub use kernel::Kernel;
 pub use key::Key;
-pub use layout::{BlockedLayout, ClassicLayout};
 pub use math::{Estimate, Overlap};
 pub use membership::{Membership, MembershipMut};
-pub use quotient::{QuotientBuilder, QuotientFilter, QuotientLayout};
-pub use results::BatchResults;
+pub use quotient::{QuotientBuilder, QuotientFilter};
+pub use results::{BatchResults, TrueIndices};
 pub use scalable::{ScalableBloomFilter, ScalableBuilder};
 pub use spec::{FilterSpec, Growth};
 pub use static_filter::{StaticBuilder, StaticFilter};
+pub use stats::Stats;
 #[cfg(feature = "mmap")]
 pub use store::Mapped;
 pub use store::{Borrowed, Owned, Store, StoreMut};
-pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout};
+pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter};
 pub use windowed::{WindowedBloomFilter, WindowedBuilder};
 
 /// The examples of the README are tests.

@@ -1,4 +1,5 @@
-//! The traits that all types of filters share, for code that does not depend on the type.
+//! What all types of filters have in common: the traits for code that does not depend on the type,
+//! and the methods that each type has under its own name.
 //!
 //! Both traits are sealed and object-safe. A call handles a batch of hashes, so that dynamic
 //! dispatch costs nothing per key. The results have one bit for each key.
@@ -11,12 +12,17 @@ use std::io::Write;
 
 use crate::error::{Error, Result};
 use crate::explanation::Explanation;
+use crate::format::header::FilterInfo;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::key::Key;
 use crate::math;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 
-/// A filter of any type. Sealed.
+/// A filter of any type, for code that does not depend on the type. Sealed.
+///
+/// Each type has these methods under its own name, without an import of the trait.
 ///
 /// ```
 /// use petal::{BatchResults, BloomFilter, Membership};
@@ -41,14 +47,28 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     fn describe(&self) -> String;
 
     /// Returns the parameters of the layout, by name.
+    ///
+    /// Cost: reads the whole filter if it has counters, for the number of saturated ones.
     fn parameters(&self) -> Vec<(&'static str, u64)>;
 
-    /// Looks up keys by their hashes. `found` is true for each key that may have been inserted,
-    /// false for keys that were certainly not.
+    /// Returns true if the key of this hash may have been inserted, false if it certainly was not.
     ///
-    /// Hashes are made with [`hash_spec`](Self::hash_spec), or with another hash function whose
+    /// A hash is made with [`hash_spec`](Self::hash_spec), or with another hash function whose
     /// every output bit is random. Plain integers are not such hashes: insert them as keys.
+    fn contains_mixed_hash(&self, hash: u64) -> bool;
+
+    /// [`contains_mixed_hash`](Self::contains_mixed_hash) for many hashes; `found` has one result for
+    /// each.
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults);
+
+    /// Returns true if the key may have been inserted, false if it certainly was not.
+    #[inline]
+    fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
+    where
+        Self: Sized,
+    {
+        self.contains_mixed_hash(key.hash_with(&self.hash_spec()))
+    }
 
     /// Explains the answer to a query of one key: what the filter reads, and what it finds.
     ///
@@ -79,51 +99,18 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     ///
     /// After a union or intersection it is an estimate of the number of distinct keys, always
     /// finite, with the standard errors of [`Filter::compare`](crate::Filter::compare). So it is
-    /// after inserts that do not count
-    /// ([`insert_uncounted`](crate::Filter::insert_uncounted)); it then reads the whole filter.
+    /// after inserts without a result ([`put`](crate::Filter::put)); it then reads the whole filter.
     fn inserted(&self) -> u64 {
         self.info().inserted
     }
 
-    /// Estimates the number of distinct keys from the filter's data; infinite if the filter is
-    /// full. A [`VectorQuotientFilter`](crate::VectorQuotientFilter) counts every copy of a key.
-    ///
-    /// After an intersection it is an upper bound: bits that different keys of the two filters
-    /// set by chance stay set and count. [`inserted`](Self::inserted) is then the better estimate.
-    ///
-    /// Cost: reads the whole filter.
-    fn estimated_len(&self) -> f64;
-
     /// Returns the false-positive rate with `keys` distinct keys, by calculation.
     fn expected_fpr(&self, keys: u64) -> f64;
 
-    /// Returns the false-positive rate of the filter as it is now, from its data.
+    /// Returns the numbers of the filter as it is now.
     ///
     /// Cost: reads the whole filter.
-    fn estimated_fpr(&self) -> f64;
-
-    /// Returns the share of bits, counters or slots in use.
-    ///
-    /// Cost: reads the whole filter.
-    fn fill_ratio(&self) -> f64;
-
-    /// Returns how many more keys fit at the target rate.
-    ///
-    /// `None` if the filter was made without a plan, grows, forgets old keys, or takes no keys at
-    /// all ([`FilterType::is_fixed`]).
-    ///
-    /// Cost: reads the whole filter.
-    fn capacity_left(&self) -> Option<u64> {
-        None
-    }
-
-    /// Returns true if the false-positive rate is above the target by more than chance explains:
-    /// see [`math::is_overfull`].
-    ///
-    /// Cost: reads the whole filter.
-    fn is_overfull(&self) -> bool {
-        math::is_overfull(self.target_fpr(), self.estimated_fpr(), self.size_bytes() * 8)
-    }
+    fn stats(&self) -> Stats;
 
     /// Returns a histogram of the blocks by fill ratio, with `steps` equal steps from empty to
     /// full; empty for types without blocks.
@@ -144,6 +131,28 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
     }
 }
 
+/// Returns the numbers of a filter that follow from others. The caller replaces those that do not: the
+/// number of keys is that of inserts, all of the data are in use, and the filter takes no more keys.
+pub(crate) fn basic_stats(filter: &impl Membership, estimated_fpr: f64) -> Stats {
+    let FilterInfo { capacity, target_fpr, inserted } = filter.info();
+    let size_bytes = filter.size_bytes();
+    Stats {
+        filter_type: filter.filter_type(),
+        layout: filter.describe(),
+        parameters: filter.parameters(),
+        size_bytes,
+        memory_usage: filter.memory_usage(),
+        capacity,
+        target_fpr,
+        inserted,
+        estimated_len: inserted as f64,
+        estimated_fpr,
+        fill_ratio: 1.0,
+        capacity_left: None,
+        is_overfull: math::is_overfull(target_fpr, estimated_fpr, size_bytes * 8),
+    }
+}
+
 /// Formats a number with its noun: "1 layer", "2 layers".
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
@@ -151,10 +160,31 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 
 /// A filter of any type that can be changed. Sealed.
 pub trait MembershipMut: Membership {
-    /// Inserts keys by their hashes, in order; `new` is true for each key that was new.
+    /// Inserts a key by its hash and returns true if it was new.
     ///
     /// Types that support deletion count a key that is inserted twice, and contain it until it is
     /// removed twice.
+    ///
+    /// # Errors
+    /// If the filter takes no more keys.
+    fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool>;
+
+    /// Inserts a key and returns true if it was new: see
+    /// [`insert_mixed_hash`](Self::insert_mixed_hash).
+    ///
+    /// # Errors
+    /// If the filter takes no more keys.
+    #[inline]
+    fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        let hash = key.hash_with(&self.hash_spec());
+        self.insert_mixed_hash(hash)
+    }
+
+    /// [`insert_mixed_hash`](Self::insert_mixed_hash) for many hashes in order; `new` has one result
+    /// for each.
     ///
     /// # Errors
     /// If the filter takes no more keys. The keys before the one that failed are in the filter,
@@ -175,3 +205,179 @@ pub trait MembershipMut: Membership {
         ))
     }
 }
+
+/// Gives a type of filter the methods that all types have in common, so that no trait needs to be
+/// imported.
+macro_rules! common_methods {
+    ($filter:ident $(<$layout:ident: $bound:path>)?) => {
+        impl<$($layout: $bound,)? S: $crate::store::Store> $filter<$($layout,)? S> {
+            /// Returns how keys are hashed.
+            #[inline]
+            #[must_use]
+            pub fn hash_spec(&self) -> $crate::HashSpec {
+                $crate::Membership::hash_spec(self)
+            }
+
+            /// [`contains_batch`](Self::contains_batch) for hashes.
+            pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut $crate::BatchResults) {
+                $crate::Membership::contains_mixed_hashes(self, hashes, found);
+            }
+
+            /// Explains the answer to a query of one key, for people and teaching: what the filter
+            /// reads, and what it finds.
+            #[must_use]
+            pub fn explain_mixed_hash(&self, hash: u64) -> $crate::Explanation {
+                $crate::Membership::explain_mixed_hash(self, hash)
+            }
+
+            /// Returns the size of the filter's data in bytes, in memory or in a file.
+            #[must_use]
+            pub fn size_bytes(&self) -> u64 {
+                $crate::Membership::size_bytes(self)
+            }
+
+            /// Returns the total memory of the filter in bytes. Pages of a mapped file do not count.
+            #[must_use]
+            pub fn memory_usage(&self) -> u64 {
+                $crate::Membership::memory_usage(self)
+            }
+
+            /// Returns the number of distinct keys that the filter was planned for; 0 if it was made
+            /// without a plan.
+            #[must_use]
+            pub fn capacity(&self) -> u64 {
+                $crate::Membership::capacity(self)
+            }
+
+            /// Returns the false-positive rate that the filter was planned for; 0 if it was made
+            /// without a plan.
+            #[must_use]
+            pub fn target_fpr(&self) -> f64 {
+                $crate::Membership::target_fpr(self)
+            }
+
+            /// Returns how many inserts were new: see
+            /// [`Membership::inserted`]($crate::Membership::inserted).
+            #[must_use]
+            pub fn inserted(&self) -> u64 {
+                $crate::Membership::inserted(self)
+            }
+
+            /// Returns the false-positive rate with `keys` distinct keys, by calculation.
+            #[must_use]
+            pub fn expected_fpr(&self, keys: u64) -> f64 {
+                $crate::Membership::expected_fpr(self, keys)
+            }
+
+            /// Returns the numbers of the filter as it is now.
+            ///
+            /// Cost: reads the whole filter.
+            #[must_use]
+            pub fn stats(&self) -> $crate::Stats {
+                $crate::Membership::stats(self)
+            }
+
+            /// Returns the filter as the bytes of a `.petal` file without metadata.
+            ///
+            /// # Errors
+            /// If memory allocation fails.
+            #[cfg(feature = "std")]
+            pub fn to_bytes(&self) -> $crate::Result<Vec<u8>> {
+                $crate::format::write::to_bytes(self)
+            }
+
+            /// Writes the filter as a `.petal` file with `metadata`, free text such as JSON. The same
+            /// filter gives the same bytes on every machine.
+            ///
+            /// # Errors
+            /// If the metadata is longer than 1 MiB, or writing fails.
+            #[cfg(feature = "std")]
+            pub fn write_to(
+                &self,
+                mut out: impl std::io::Write,
+                metadata: &str,
+            ) -> $crate::Result<()> {
+                $crate::Membership::write_to(self, &mut out, metadata)
+            }
+
+            /// Writes the filter to a file, which replaces an earlier one only when it is complete.
+            ///
+            /// # Errors
+            /// If writing fails.
+            #[cfg(feature = "std")]
+            pub fn save(&self, path: impl AsRef<std::path::Path>) -> $crate::Result<()> {
+                $crate::format::write::save(self, path.as_ref())
+            }
+        }
+
+        impl<$($layout: $bound)?> $filter<$($layout)?> {
+            /// Reads a filter that [`save`](Self::save) has written, and checks every byte.
+            ///
+            /// # Errors
+            /// If reading fails, or the file is not a petal file of this type or is damaged.
+            #[cfg(feature = "std")]
+            pub fn open(path: impl AsRef<std::path::Path>) -> $crate::Result<Self> {
+                Self::read_from(std::fs::File::open(path)?).map(|(filter, _)| filter)
+            }
+
+            /// Reads a filter and its metadata from a stream and checks every byte. Memory grows
+            /// with the bytes that arrive, not with the sizes in the header.
+            ///
+            /// # Errors
+            /// If reading fails, or the bytes are not a petal file of this type or are damaged.
+            #[cfg(feature = "std")]
+            pub fn read_from(stream: impl std::io::Read) -> $crate::Result<(Self, String)> {
+                $crate::format::persist::read_from(stream)
+            }
+        }
+
+        #[cfg(feature = "mmap")]
+        impl<$($layout: $bound)?> $filter<$($layout,)? $crate::Mapped> {
+            /// Opens a filter in a mapped file, which is queried in place. Reads only the header and
+            /// the lengths of the parts; [`verify`](Self::verify) checks every byte.
+            ///
+            /// # Errors
+            /// If the file is not a petal file of this type, is truncated, or its header is damaged.
+            pub fn open_mapped(file: $crate::Mapped) -> $crate::Result<Self> {
+                $crate::format::persist::open_mapped(file)
+            }
+
+            /// Checks every byte of the mapped file.
+            ///
+            /// # Errors
+            /// If anything in it is damaged.
+            pub fn verify(&self) -> $crate::Result<()> {
+                $crate::format::persist::verify_mapped(self)
+            }
+
+            /// Returns the metadata of the mapped file.
+            #[must_use]
+            pub fn metadata(&self) -> &str {
+                $crate::format::persist::metadata(self)
+            }
+        }
+
+        impl<'a $(, $layout: $bound)?> $filter<$($layout,)? $crate::Borrowed<'a>> {
+            /// Opens a filter over the bytes of a whole file, which is queried in place. The bytes
+            /// must begin at a multiple of 64 in memory; data are not checked.
+            ///
+            /// # Errors
+            /// If the bytes are not a petal file of this type, are truncated or not aligned, or the
+            /// header is damaged.
+            pub fn from_bytes(file: &'a [u8]) -> $crate::Result<Self> {
+                $crate::format::persist::from_bytes(file)
+            }
+        }
+
+        #[cfg(feature = "std")]
+        impl<$($layout: $bound)?> TryFrom<&[u8]> for $filter<$($layout)?> {
+            type Error = $crate::Error;
+
+            /// Copies the filter of a whole `.petal` file and checks every byte.
+            fn try_from(file: &[u8]) -> $crate::Result<Self> {
+                Self::read_from(file).map(|(filter, _)| filter)
+            }
+        }
+    };
+}
+pub(crate) use common_methods;

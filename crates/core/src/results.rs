@@ -1,5 +1,8 @@
 //! The results of a batch of keys: one bit each.
 
+#[cfg(not(feature = "std"))]
+use crate::no_std::*;
+
 /// One bit for each key of a batch, in the order of the keys. Can be reused for many batches
 /// without allocating again.
 ///
@@ -53,15 +56,9 @@ impl BatchResults {
     }
 
     /// Returns the indices of the results that are true, in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, &word)| {
-            let mut left = word;
-            core::iter::from_fn(move || {
-                let bit = left.trailing_zeros() as usize;
-                left &= left.wrapping_sub(1);
-                (bit < 64).then_some(at * 64 + bit)
-            })
-        })
+    #[must_use]
+    pub fn iter(&self) -> TrueIndices<'_> {
+        TrueIndices { words: &self.words, word: 0, next: 0 }
     }
 
     /// Returns the bits, 64 per word, least significant first; bits after the last result are zero.
@@ -95,8 +92,43 @@ impl BatchResults {
     }
 }
 
-#[cfg(not(feature = "std"))]
-use crate::no_std::*;
+/// The indices of the results of a batch that are true: see [`BatchResults::iter`].
+#[derive(Clone, Debug)]
+pub struct TrueIndices<'a> {
+    /// The words after the present one.
+    words: &'a [u64],
+    /// The bits of the present word that are left.
+    word: u64,
+    /// The index of the first bit of `words`.
+    next: usize,
+}
+
+impl Iterator for TrueIndices<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.word == 0 {
+            let (first, rest) = self.words.split_first()?;
+            (self.word, self.words) = (*first, rest);
+            self.next += 64;
+        }
+        let bit = self.word.trailing_zeros() as usize;
+        self.word &= self.word - 1;
+        Some(self.next - 64 + bit)
+    }
+}
+
+/// The indices of the results that are true, as [`iter`](BatchResults::iter).
+impl<'a> IntoIterator for &'a BatchResults {
+    type Item = usize;
+    type IntoIter = TrueIndices<'a>;
+
+    fn into_iter(self) -> TrueIndices<'a> {
+        self.iter()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

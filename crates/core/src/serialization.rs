@@ -129,9 +129,7 @@ impl Serialize for FilterType {
 
 impl<'de> Deserialize<'de> for FilterType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let found = Self::ALL.into_iter().find(|filter_type| filter_type.name() == name);
-        found.ok_or_else(|| de::Error::custom(format_args!("no type of filter {name:?}")))
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -165,3 +165,34 @@ impl FilterSpec {
         Ok(())
     }
 }
+
+/// Defines methods of a builder that set a field of its specification.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty => $($field:ident).+;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: $type) -> Self {
+            self.spec.$($field).+ = $name.into();
+            self
+        }
+    )*};
+}
+
+/// Defines the methods of a builder that set the hash.
+macro_rules! hash_setters {
+    ($($hash:ident).+) => {
+        /// Sets the hash.
+        #[must_use]
+        pub fn hash(mut self, hash: $crate::HashSpec) -> Self {
+            self.$($hash).+ = hash;
+            self
+        }
+
+        /// Sets the seed of the default hash. False positives of different seeds are independent.
+        #[must_use]
+        pub fn seed(self, seed: u64) -> Self {
+            self.hash($crate::HashSpec::rapid(seed))
+        }
+    };
+}
+pub(crate) use {hash_setters, setters};

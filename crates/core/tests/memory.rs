@@ -9,10 +9,11 @@ use std::alloc::{GlobalAlloc, Layout as AllocLayout, System};
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use petal::embed::Layout;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, Filter, FilterCascade, Layout, Membership as _, Persist as _,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
+    CountingBloomFilter, Filter, FilterCascade, QuotientFilter, ScalableBloomFilter, StaticFilter,
+    VectorQuotientFilter, WindowedBloomFilter,
 };
 
 // ---- Counting -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 //! The curves of the calculator: rate against keys, rate against probes, bits per key against rate.
 
-use petal::{BlockedLayout, ClassicLayout, FilterSpec, FilterType, Plan, math};
+use petal::embed::{BlockedLayout, ClassicLayout};
+use petal::{FilterSpec, FilterType, Plan, math};
 use serde_json::{Value, json};
 
 use crate::plan::{has_probes, most_keys};

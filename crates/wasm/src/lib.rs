@@ -85,8 +85,7 @@ mod tests {
 
         let mut planned = 0;
         for request in petal_testkit::size_requests::size_requests(300) {
-            let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
-            let filter_type = filter_type.unwrap();
+            let filter_type: FilterType = request.name.parse().unwrap();
             let question = json!({
                 "op": "plan", "type": request.name, "capacity": request.capacity, "fpr": request.fpr,
                 "memory": request.memory, "probes": request.probes,

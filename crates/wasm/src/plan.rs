@@ -36,8 +36,8 @@ pub(crate) fn plan(request: &Value) -> Result<Plan> {
 
 fn spec(request: &Value) -> Result<FilterSpec> {
     let name = request["type"].as_str().unwrap_or("bloom");
-    let filter_type = FilterType::ALL.into_iter().find(|filter_type| filter_type.name() == name);
-    let filter_type = filter_type.ok_or_else(|| format!("type: no filter type {name}"))?;
+    let filter_type: FilterType =
+        name.parse().map_err(|_| format!("type: no filter type {name}"))?;
     Ok(FilterSpec {
         capacity: whole(request, "capacity", 1e18)?,
         fpr: request["fpr"].as_f64(),

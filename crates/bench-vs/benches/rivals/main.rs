@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use petal::{BlockedLayout, Kernel};
+use petal::{BloomFilter, Kernel};
 use petal_bench::args;
 use petal_bench::harness::library::{Model, kernels};
 use petal_bench::harness::program::{FilterArgs, Program};
@@ -58,9 +58,13 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
         all.extend(rivals::all(keys)?);
     }
     if keys >= RANDOM_READS_FROM {
-        let layout = BlockedLayout::for_fpr(keys, FPR).map_err(|problem| problem.to_string())?;
+        let plan = BloomFilter::builder()
+            .capacity(keys)
+            .fpr(FPR)
+            .plan()
+            .map_err(|problem| problem.to_string())?;
         for distance in random_reads::DISTANCES {
-            all.push(random_reads::case(layout.size_bytes(), keys, distance)?);
+            all.push(random_reads::case(plan.size_bytes(), keys, distance)?);
         }
     }
     Ok(all)

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Seek;
 
-use petal::{BatchResults, BloomFilter, HashSpec, Membership, Persist, StaticFilter};
+use petal::{BatchResults, BloomFilter, HashSpec, Membership, StaticFilter};
 
 use super::{BATCH, SeenSet};
 

@@ -2,7 +2,7 @@
 //!
 //! ns per mixed hash, on one thread. See `petal_bench::harness` for how it is measured. Boost's loops over keys are
 //! compiled by its compiler, so that its calls are inlined, too. Its inserts do not report whether a key was new; petal's are measured
-//! both with and without a report ("uncounted").
+//! with a result ("insert") and without ("put").
 //!
 //! Boost.Bloom (Boost 1.89 or newer) and a C++20 compiler are not installed by this project:
 //!
@@ -21,7 +21,7 @@ use clap::Parser;
 use petal::Kernel;
 use petal_bench::harness::adapters::{BenchFilter, FilterOps, PerKey};
 use petal_bench::harness::keys::Keys;
-use petal_bench::harness::library::{Model, kernels, uncounted};
+use petal_bench::harness::library::{Model, kernels, put};
 use petal_bench::harness::program::{FilterArgs, Program};
 use petal_bench::harness::{Case, Form, KeyKind, Operation};
 
@@ -62,7 +62,7 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
     for form in [Form::Batch, Form::Single] {
         for kernel in kernels() {
             all.push(Model::Rate(FPR).case(keys, KeyKind::Hash, form, kernel)?);
-            all.push(uncounted(keys, FPR, form, kernel)?);
+            all.push(put(keys, FPR, form, kernel)?);
         }
         for kernel in kernels() {
             if kernel == Kernel::Portable || kernel == Kernel::Avx512 {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use petal::Kernel;
 use petal_bench::args;
-use petal_bench::harness::library::{Model, atomic, build, kernels, uncounted};
+use petal_bench::harness::library::{Model, atomic, build, kernels, put};
 use petal_bench::harness::program::{FilterArgs, Program};
 use petal_bench::harness::{Case, Form, KeyKind};
 
@@ -81,9 +81,9 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
         }
     }
     for &kernel in &kernels {
-        all.push(uncounted(keys, 0.01, Form::Batch, kernel)?);
+        all.push(put(keys, 0.01, Form::Batch, kernel)?);
         if kernel == best || keys <= SINGLE_KERNELS_UP_TO {
-            all.push(uncounted(keys, 0.01, Form::Single, kernel)?);
+            all.push(put(keys, 0.01, Form::Single, kernel)?);
         }
     }
     for &kernel in &kernels {
@@ -95,10 +95,8 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
         }
     }
     if keys >= BUILD_FROM {
-        for kind in [KeyKind::Hash, KeyKind::Number] {
-            for threads in [ONE, TWO] {
-                all.push(build(keys, 0.01, kind, best, threads)?);
-            }
+        for threads in [ONE, TWO] {
+            all.push(build(keys, 0.01, KeyKind::Number, best, threads)?);
         }
     }
     Ok(all)

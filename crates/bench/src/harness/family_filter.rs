@@ -3,9 +3,10 @@
 //! Calls are static, so that they are inlined as in a program that uses one type. An insert that fails counts as not
 //! inserted; the lookups that follow find that.
 
+use petal::embed::Layout;
 use petal::{
-    BatchResults, CountingFilter, Filter, Layout, Membership as _, QuotientFilter,
-    ScalableBloomFilter, VectorQuotientFilter, WindowedBloomFilter,
+    BatchResults, CountingFilter, Filter, QuotientFilter, ScalableBloomFilter,
+    VectorQuotientFilter, WindowedBloomFilter,
 };
 
 use super::Operation;
@@ -41,24 +42,24 @@ pub(super) trait FamilyFilter: Sized + 'static {
     fn remove_batch(&mut self, _keys: &[u64], _removed: &mut BatchResults) {}
 }
 
-/// Implements the trait by the methods of the field or value `$filter` (`self` or `self.0`).
+/// Implements the trait by the methods of the field or value `$filter` (`self` or `self.0`), and expressions that insert.
 macro_rules! methods {
-    ($self:ident => $filter:expr, insert $insert:ident $insert_batch:ident $(or $failed:literal)?
-     $(, remove $remove:ident $remove_batch:ident)?) => {
+    ($self:ident => $filter:expr, |$key:ident| $insert:expr, |$keys:ident, $new:ident| $insert_batch:expr
+     $(, $remove:ident)?) => {
         fn clear(&mut $self) {
             $filter.clear();
         }
 
-        fn insert(&mut $self, key: &u64) -> bool {
-            $filter.$insert(key)$(.unwrap_or($failed))?
+        fn insert(&mut $self, $key: &u64) -> bool {
+            $insert
         }
 
         fn contains(&$self, key: &u64) -> bool {
             $filter.contains(key)
         }
 
-        fn insert_batch(&mut $self, keys: &[u64], new: &mut BatchResults) {
-            let _ = $filter.$insert_batch(keys, new);
+        fn insert_batch(&mut $self, $keys: &[u64], $new: &mut BatchResults) {
+            let _ = $insert_batch;
         }
 
         fn contains_batch(&$self, keys: &[u64], found: &mut BatchResults) {
@@ -75,7 +76,7 @@ macro_rules! methods {
             }
 
             fn remove_batch(&mut $self, keys: &[u64], removed: &mut BatchResults) {
-                $filter.$remove_batch(keys, removed);
+                $filter.remove_batch(keys, removed);
             }
         )?
     };
@@ -86,7 +87,7 @@ impl<G: Layout + 'static> FamilyFilter for Filter<G> {
         Self::with_fpr(capacity, fpr)
     }
 
-    methods!(self => self, insert insert insert_batch);
+    methods!(self => self, |key| self.insert(key), |keys, new| self.insert_batch(keys, new));
 }
 
 impl<G: Layout + 'static> FamilyFilter for CountingFilter<G> {
@@ -96,7 +97,7 @@ impl<G: Layout + 'static> FamilyFilter for CountingFilter<G> {
         Self::with_fpr(capacity, fpr)
     }
 
-    methods!(self => self, insert insert insert_batch, remove remove remove_batch);
+    methods!(self => self, |key| self.insert(key), |keys, new| self.insert_batch(keys, new), remove);
 }
 
 /// As a set: keys with equal fingerprints share one, so nothing can be removed.
@@ -105,7 +106,7 @@ impl FamilyFilter for QuotientFilter {
         Self::with_fpr(capacity, fpr)
     }
 
-    methods!(self => self, insert insert insert_batch or false);
+    methods!(self => self, |key| self.insert(key).unwrap_or(false), |keys, new| self.insert_batch(keys, new));
 }
 
 /// A quotient filter as a multiset: each key has its own copy of a fingerprint, so keys can be removed.
@@ -118,7 +119,7 @@ impl FamilyFilter for QuotientMultiset {
         QuotientFilter::with_fpr(capacity, fpr).map(Self)
     }
 
-    methods!(self => self.0, insert add add_batch or false, remove remove remove_batch);
+    methods!(self => self.0, |key| self.0.add(key).is_ok(), |keys, _new| self.0.add_batch(keys), remove);
 }
 
 /// As a multiset: each key has its own slot, so keys can be removed.
@@ -129,37 +130,7 @@ impl FamilyFilter for VectorQuotientFilter {
         Self::with_fpr(capacity, fpr)
     }
 
-    fn clear(&mut self) {
-        self.clear();
-    }
-
-    fn insert(&mut self, key: &u64) -> bool {
-        self.add(key).is_ok()
-    }
-
-    fn contains(&self, key: &u64) -> bool {
-        self.contains(key)
-    }
-
-    fn insert_batch(&mut self, keys: &[u64], _new: &mut BatchResults) {
-        let _ = self.add_batch(keys);
-    }
-
-    fn contains_batch(&self, keys: &[u64], found: &mut BatchResults) {
-        self.contains_batch(keys, found);
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        self.memory_usage()
-    }
-
-    fn remove(&mut self, key: &u64) -> bool {
-        self.remove(key)
-    }
-
-    fn remove_batch(&mut self, keys: &[u64], removed: &mut BatchResults) {
-        self.remove_batch(keys, removed);
-    }
+    methods!(self => self, |key| self.add(key).is_ok(), |keys, _new| self.add_batch(keys), remove);
 }
 
 impl FamilyFilter for ScalableBloomFilter {
@@ -167,7 +138,7 @@ impl FamilyFilter for ScalableBloomFilter {
         Self::with_fpr(capacity, fpr)
     }
 
-    methods!(self => self, insert insert insert_batch or false);
+    methods!(self => self, |key| self.insert(key).unwrap_or(false), |keys, new| self.insert_batch(keys, new));
 }
 
 /// The window holds all keys: none is removed, and one generation stays empty.
@@ -176,7 +147,7 @@ impl FamilyFilter for WindowedBloomFilter {
         Self::with_fpr(capacity, fpr)
     }
 
-    methods!(self => self, insert insert insert_batch);
+    methods!(self => self, |key| self.insert(key), |keys, new| self.insert_batch(keys, new));
 }
 
 /// A type that grows.

@@ -5,10 +5,7 @@
 use std::mem;
 use std::num::NonZeroUsize;
 
-use petal::{
-    AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Kernel,
-    Membership as _,
-};
+use petal::{AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Kernel};
 
 use super::adapters::{Batched, BenchFilter, FilterOps, ParallelFill, PerKey};
 use super::keys::Keys;
@@ -81,7 +78,7 @@ impl Model {
         Ok(self.case_of(filter, keys, kind, form, kernel))
     }
 
-    fn case_of<G: petal::Layout + 'static>(
+    fn case_of<G: petal::embed::Layout + 'static>(
         self,
         filter: Filter<G>,
         keys: u64,
@@ -122,21 +119,17 @@ pub fn build(
     let case = Model::Rate(fpr).case(keys, kind, Form::Batch, kernel)?;
     let filter = BloomFilter::with_fpr(keys, fpr).map_err(|problem| problem.to_string())?;
     let tested: Box<dyn BenchFilter> = match kind {
-        KeyKind::Hash => Box::new(ParallelFill::new(
-            ops(filter, Keys::numbers),
-            move |filter, hashes| filter.insert_mixed_hashes_parallel(hashes, threads),
-            Filter::contains_mixed_hashes,
-        )),
+        KeyKind::Hash => return Err("a build has no form for hashes".into()),
         KeyKind::Number => Box::new(ParallelFill::new(
             ops(filter, Keys::numbers),
-            move |filter, keys| filter.insert_parallel(keys, threads),
+            move |filter, keys| filter.put_batch_on(keys, threads),
             |filter: &BloomFilter, keys: &[u64], found: &mut BatchResults| {
                 filter.contains_batch(keys, found);
             },
         )),
         KeyKind::Bytes => Box::new(ParallelFill::new(
             ops(filter, Keys::texts),
-            move |filter, keys| filter.insert_parallel(keys, threads),
+            move |filter, keys| filter.put_batch_on(keys, threads),
             |filter: &BloomFilter, keys: &[Vec<u8>], found: &mut BatchResults| {
                 filter.contains_batch(keys, found);
             },
@@ -146,11 +139,11 @@ pub fn build(
     Ok(Case { threads: threads.get(), operations, fills_at_once: true, tested, ..case })
 }
 
-/// Makes a case of the default filter with inserts that do not report whether a key was new, for mixed hashes.
+/// Makes a case of the default filter with inserts without a result, for mixed hashes.
 ///
 /// # Errors
 /// A sentence, if the filter cannot be made.
-pub fn uncounted(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case, String> {
+pub fn put(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case, String> {
     // This also forces the kernel.
     let case = Model::Rate(fpr).case(keys, KeyKind::Hash, form, kernel)?;
     let filter = BloomFilter::with_fpr(keys, fpr).map_err(|problem| problem.to_string())?;
@@ -160,7 +153,7 @@ pub fn uncounted(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case
         Form::Single => Box::new(PerKey::new(
             ops,
             |filter, &hash| {
-                filter.insert_mixed_hash_uncounted(hash);
+                filter.put_mixed_hash(hash);
                 true
             },
             |filter: &BloomFilter, &hash: &u64| filter.contains_mixed_hash(hash),
@@ -168,13 +161,13 @@ pub fn uncounted(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case
         Form::Batch => Box::new(Batched::new(
             ops,
             |filter: &mut BloomFilter, hashes: &[u64], _: &mut BatchResults| {
-                filter.insert_mixed_hashes_uncounted(hashes);
+                filter.put_mixed_hashes(hashes);
             },
             Filter::contains_mixed_hashes,
             |filter: &BloomFilter, &hash: &u64| filter.contains_mixed_hash(hash),
         )),
     };
-    let filter = format!("petal uncounted {} %", 100.0 * fpr);
+    let filter = format!("petal put {} %", 100.0 * fpr);
     Ok(Case { filter, operations: &Operation::FILL, tested, ..case })
 }
 
@@ -214,12 +207,18 @@ fn clear_atomic(filter: &mut AtomicBloomFilter) {
     *filter = plain.into();
 }
 
-fn ops<G: petal::Layout, K>(filter: Filter<G>, keys: fn(&Keys) -> &[K]) -> FilterOps<Filter<G>, K> {
+fn ops<G: petal::embed::Layout, K>(
+    filter: Filter<G>,
+    keys: fn(&Keys) -> &[K],
+) -> FilterOps<Filter<G>, K> {
     let ops = FilterOps::new(filter, keys, Filter::clear);
-    ops.with_estimated_fpr(|filter| Some(filter.estimated_fpr()))
+    ops.with_estimated_fpr(|filter| Some(filter.stats().estimated_fpr))
 }
 
-fn per_key<G: petal::Layout + 'static>(filter: Filter<G>, kind: KeyKind) -> Box<dyn BenchFilter> {
+fn per_key<G: petal::embed::Layout + 'static>(
+    filter: Filter<G>,
+    kind: KeyKind,
+) -> Box<dyn BenchFilter> {
     match kind {
         KeyKind::Hash => Box::new(PerKey::new(
             ops(filter, Keys::numbers),
@@ -239,7 +238,10 @@ fn per_key<G: petal::Layout + 'static>(filter: Filter<G>, kind: KeyKind) -> Box<
     }
 }
 
-fn batched<G: petal::Layout + 'static>(filter: Filter<G>, kind: KeyKind) -> Box<dyn BenchFilter> {
+fn batched<G: petal::embed::Layout + 'static>(
+    filter: Filter<G>,
+    kind: KeyKind,
+) -> Box<dyn BenchFilter> {
     match kind {
         KeyKind::Hash => Box::new(Batched::new(
             ops(filter, Keys::numbers),

@@ -111,7 +111,7 @@ fn build_foreign(
 fn warn_if_rate_is_high(args: &BuildArgs, filter: &dyn Membership, progress: &ProgressReporter) {
     // Without a plan, the rate of the lines that are in the filter counts.
     let (keys, rate) = match filter.capacity() {
-        0 if args.bits.is_some() => (filter.inserted(), filter.estimated_fpr()),
+        0 if args.bits.is_some() => (filter.inserted(), filter.stats().estimated_fpr),
         keys => (keys, filter.target_fpr()),
     };
     if filter.capacity() == 0 && rate > SATURATED {
@@ -159,44 +159,41 @@ fn reading<'a>(
 
 /// Warns if a filter has more keys than its capacity, with the false-positive rate that results.
 pub(super) fn warn_if_overfull(filter: &dyn Membership, progress: &ProgressReporter) {
-    if filter.filter_type() == FilterType::Windowed {
-        if filter.is_overfull() {
-            progress.print(&format!(
-                "warning: a part of the window has more lines than planned for; the estimated \
-                 false-positive rate is {}; build a larger filter with -n",
-                text::rate(filter.estimated_fpr()),
-            ));
-        }
-        return;
-    }
-    if filter.filter_type() == FilterType::Scalable {
-        if filter.is_overfull() {
-            progress.print(&format!(
-                "warning: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
-                 false-positive rate is {}; choose a higher rate with -p",
-                text::rate(filter.target_fpr()),
-                text::rate(filter.estimated_fpr()),
-            ));
-        }
-        return;
-    }
-    let planned = filter.capacity();
-    let held = filter.inserted();
+    let (kind, planned, inserted) = (filter.filter_type(), filter.capacity(), filter.inserted());
     // The margin is for the estimate after a merge.
-    if planned > 0 && held as f64 > planned as f64 * 1.01 && filter.is_overfull() {
-        let keys = filter.estimated_len();
-        let held = if filter.estimated_fpr() < SATURATED {
-            format!("about {}", text::count(held))
-        } else if keys.is_finite() {
-            format!("about {}", text::count(keys as u64))
-        } else {
-            "too many to estimate".to_owned()
-        };
-        progress.print(&format!(
-            "warning: the filter was planned for {} and has {held}; its estimated \
-             false-positive rate is {}; build a larger filter with -n",
-            text::keys(planned),
-            text::rate(filter.estimated_fpr()),
-        ));
+    let exceeds = planned > 0 && inserted as f64 > planned as f64 * 1.01;
+    if !exceeds && !matches!(kind, FilterType::Windowed | FilterType::Scalable) {
+        return;
     }
+    let stats = filter.stats();
+    if !stats.is_overfull {
+        return;
+    }
+    let rate = text::rate(stats.estimated_fpr);
+    progress.print(&match kind {
+        FilterType::Windowed => format!(
+            "warning: a part of the window has more lines than planned for; the estimated \
+             false-positive rate is {rate}; build a larger filter with -n",
+        ),
+        FilterType::Scalable => format!(
+            "warning: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
+             false-positive rate is {rate}; choose a higher rate with -p",
+            text::rate(stats.target_fpr),
+        ),
+        _ => {
+            let keys = stats.estimated_len;
+            let found = if stats.estimated_fpr < SATURATED {
+                format!("about {}", text::count(inserted))
+            } else if keys.is_finite() {
+                format!("about {}", text::count(keys as u64))
+            } else {
+                "too many to estimate".to_owned()
+            };
+            format!(
+                "warning: the filter was planned for {} and has {found}; its estimated \
+                 false-positive rate is {rate}; build a larger filter with -n",
+                text::keys(planned),
+            )
+        }
+    });
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use petal::{AnyFilter, Mapped, Persist as _};
+use petal::{AnyFilter, Mapped};
 use petal_lines::{
     AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, Spelling, check,
     recorded_spelling,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::math::{Estimate, Overlap};
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Mapped, Membership, Persist as _};
+use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Mapped, Membership};
 use serde_json::{Value, json};
 
 use super::print;

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership, Persist as _};
+use petal::{AnyFilter, ExplainedPart, Explanation, FilterType, Mapped, Membership};
 use petal_lines::{
     MemoryLimit, Source, Transform, recorded_spelling, transform_key, transforms_text,
 };
@@ -116,7 +116,7 @@ impl Answer<'_> {
             FilterType::Cascade => "a key of neither list",
             _ => "a key that was never added",
         };
-        let rate = text::rate(self.filter.estimated_fpr());
+        let rate = text::rate(self.filter.stats().estimated_fpr);
         format!("{answer}; {absent} gets a yes with probability {rate}")
     }
 
@@ -183,7 +183,7 @@ impl Answer<'_> {
             })
         };
         let parts: Vec<_> = self.explanation.parts.iter().map(part).collect();
-        let fpr = self.explanation.contains.then(|| filter.estimated_fpr());
+        let fpr = self.explanation.contains.then(|| filter.stats().estimated_fpr);
         let answer = json!({
             "key": String::from_utf8_lossy(self.key),
             "key_transform": transforms_text(&self.transforms),

@@ -1,7 +1,6 @@
 //! `freeze`: writes a counting filter without its counters.
 
 use petal::AnyFilter;
-use petal::Persist as _;
 use petal_lines::Source;
 
 use crate::args::FreezeArgs;

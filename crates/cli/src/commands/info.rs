@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use petal::{FilterType, Membership, Persist as _};
+use petal::{FilterType, Membership};
 use petal_lines::{Source, recorded_transforms, transforms_text};
 use serde_json::{Value, json};
 
@@ -51,16 +51,19 @@ struct FilterInfo<'a> {
 
 impl<'a> FilterInfo<'a> {
     fn of(filter: &'a dyn Membership, metadata: &'a str) -> Self {
-        let estimated_len = filter.estimated_len();
+        let stats = filter.stats();
         Self {
             filter,
             metadata,
-            numbers: filter.parameters(),
-            estimated_len: estimated_len.is_finite().then(|| estimated_len.round() as u64),
-            fill_ratio: filter.fill_ratio(),
-            estimated_fpr: filter.estimated_fpr(),
-            capacity_left: filter.capacity_left(),
-            overfull: filter.is_overfull(),
+            numbers: stats.parameters,
+            estimated_len: stats
+                .estimated_len
+                .is_finite()
+                .then(|| stats.estimated_len.round() as u64),
+            fill_ratio: stats.fill_ratio,
+            estimated_fpr: stats.estimated_fpr,
+            capacity_left: stats.capacity_left,
+            overfull: stats.is_overfull,
             blocks: filter.block_fills(STEPS),
         }
     }

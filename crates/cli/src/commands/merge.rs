@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use petal::{AnyFilter, FilterType, Mapped, Persist as _};
+use petal::{AnyFilter, FilterType, Mapped};
 use petal_lines::Source;
 
 use super::foreign;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
              false-positive rate is {}",
             text::size(size),
             text::size(size_now),
-            text::rate(filter.as_dyn().estimated_fpr()),
+            text::rate(filter.as_dyn().stats().estimated_fpr),
         ));
     }
     super::build::warn_if_overfull(filter.as_dyn(), &progress);

@@ -248,8 +248,7 @@ mod tests {
     fn plans_equal_those_of_the_library_and_of_build() {
         let mut compared = [0; 2];
         for request in size_requests(300) {
-            let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
-            let filter_type = filter_type.unwrap();
+            let filter_type: FilterType = request.name.parse().unwrap();
             let spec = petal::FilterSpec {
                 capacity: request.capacity,
                 fpr: request.fpr,

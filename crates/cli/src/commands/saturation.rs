@@ -2,7 +2,8 @@
 //!
 //! Cost: reads all counters once.
 
-use petal::{AnyFilter, CountingFilter, Layout, Membership as _, Store};
+use petal::embed::Layout;
+use petal::{AnyFilter, CountingFilter, Store};
 
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -47,7 +48,7 @@ struct Saturation {
 
 impl Saturation {
     fn of<L: Layout, S: Store>(filter: &CountingFilter<L, S>) -> Self {
-        let keys = filter.estimated_len().min(1e18) as u64;
+        let keys = filter.stats().estimated_len.min(1e18) as u64;
         Self {
             counters: filter.saturated(),
             maximum: filter.max_count(),

@@ -9,7 +9,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use petal::{AnyFilter, BlockedLayout, BloomFilter, Membership, WindowedBloomFilter};
+use petal::{AnyFilter, BloomFilter, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
 use petal_lines::{
     Advice, AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Setting, Settings,
@@ -304,7 +304,7 @@ fn new_filter(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<Any
         ))),
     };
     // A windowed filter takes a little more; it is checked again below.
-    fits(BlockedLayout::for_fpr(keys, rate)?.size_bytes())?;
+    fits(BloomFilter::builder().capacity(keys).fpr(rate).plan()?.size_bytes())?;
     let hash = FilterSpec { keyed: true, ..FilterSpec::default() }.hash()?;
     if args.window.is_none() && args.last.is_none() {
         return Ok(BloomFilter::builder().capacity(keys).fpr(rate).hash(hash).build()?.into());

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use petal::{AnyFilter, Filter, Layout, Mapped, Membership, Persist as _, QuotientFilter};
+use petal::embed::Layout;
+use petal::{AnyFilter, Filter, Mapped, Membership, QuotientFilter};
 use petal_lines::Source;
 
 use crate::args::ShrinkArgs;
@@ -61,11 +62,12 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::size(old)
         ));
     }
-    if matches!(target, ShrinkTarget::Factor(_)) && smaller.as_dyn().is_overfull() {
+    let stats = smaller.stats();
+    if matches!(target, ShrinkTarget::Factor(_)) && stats.is_overfull {
         progress.print(&format!(
             "warning: the estimated false-positive rate is {}, the target rate was {}",
-            text::rate(smaller.as_dyn().estimated_fpr()),
-            text::rate(smaller.as_dyn().target_fpr()),
+            text::rate(stats.estimated_fpr),
+            text::rate(stats.target_fpr),
         ));
     }
     filter_file::write(smaller.as_dyn(), filter.metadata(), &mut output, &args.output)?;
@@ -80,7 +82,7 @@ fn too_low(path: &Path, rate: f64, filter: &dyn Membership) -> Failure {
          higher rate with -p",
         path.display(),
         text::rate(rate),
-        text::rate(filter.estimated_fpr()),
+        text::rate(filter.stats().estimated_fpr),
     ))
 }
 

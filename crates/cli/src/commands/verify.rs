@@ -1,6 +1,5 @@
 //! `verify`: checks filter files for damage.
 
-use petal::Persist as _;
 use std::path::Path;
 
 use super::print;

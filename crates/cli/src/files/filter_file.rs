@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use petal::{AnyFilter, Mapped, Membership, Persist as _};
+use petal::{AnyFilter, Mapped, Membership};
 use petal_interop::ForeignFilter;
 use petal_lines::atomic_file::open_whole;
 use petal_lines::{MIN_MEMORY, Source};

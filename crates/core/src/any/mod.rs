@@ -5,32 +5,35 @@ use crate::no_std::*;
 mod plan;
 mod stream_decoder;
 
-use alloc::borrow::Cow;
-#[cfg(feature = "std")]
-use std::io::Write;
-
 use crate::cascade::FilterCascade;
 use crate::counting::{ClassicCountingBloomFilter, CountingBloomFilter};
 use crate::embed::{Relocator, SerializedView};
 use crate::error::{Error, Result};
+use crate::explanation::Explanation;
 use crate::filter::{BloomFilter, ClassicBloomFilter};
 use crate::format::data::DataSource;
 use crate::format::header::{FilterInfo, Header};
 use crate::format::kind::FilterType;
-use crate::format::persist::{CheckState, Load, Save};
 #[cfg(feature = "std")]
-use crate::format::persist::{Persist as _, verify};
+use crate::format::persist::verify;
+use crate::format::persist::{CheckState, Load, Save};
+use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, common_methods};
 use crate::quotient::QuotientFilter;
+use crate::results::BatchResults;
 use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
+use crate::stats::Stats;
 use crate::store::{CacheLine, Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
 use crate::windowed::WindowedBloomFilter;
+use alloc::borrow::Cow;
 
 pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
+
+common_methods!(AnyFilter);
 
 /// A filter of any type, for files whose type is not known in advance.
 ///
@@ -78,6 +81,25 @@ macro_rules! dispatch {
     };
 }
 
+/// [`dispatch`] for a result; an error if the filter cannot be changed.
+macro_rules! dispatch_mut {
+    ($any:expr, $filter:ident => $call:expr) => {
+        match $any {
+            AnyFilter::Bloom($filter) => $call,
+            AnyFilter::Classic($filter) => $call,
+            AnyFilter::Counting($filter) => $call,
+            AnyFilter::CountingClassic($filter) => $call,
+            AnyFilter::Quotient($filter) => $call,
+            AnyFilter::Scalable($filter) => $call,
+            AnyFilter::Windowed($filter) => $call,
+            AnyFilter::VectorQuotient($filter) => $call,
+            fixed @ (AnyFilter::Static(_) | AnyFilter::Cascade(_)) => {
+                Err(never_changes(fixed.filter_type()))
+            }
+        }
+    };
+}
+
 /// Implements the conversion from each type of filter.
 macro_rules! from {
     ($($name:ident($type:ident),)*) => {$(
@@ -107,8 +129,8 @@ impl<S: Store> Save for AnyFilter<S> {
         dispatch!(self, filter => filter.info())
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
-        dispatch!(self, filter => filter.save())
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+        dispatch!(self, filter => Save::parts(filter))
     }
 }
 
@@ -143,6 +165,58 @@ impl<S: Store> Load for AnyFilter<S> {
     }
 }
 
+impl<S: Store> Membership for AnyFilter<S> {
+    fn filter_type(&self) -> FilterType {
+        self.as_dyn().filter_type()
+    }
+
+    #[inline]
+    fn hash_spec(&self) -> HashSpec {
+        self.as_dyn().hash_spec()
+    }
+
+    fn describe(&self) -> String {
+        self.as_dyn().describe()
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, u64)> {
+        self.as_dyn().parameters()
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
+    }
+
+    fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
+        self.as_dyn().contains_mixed_hashes(hashes, found);
+    }
+
+    fn explain_mixed_hash(&self, hash: u64) -> Explanation {
+        self.as_dyn().explain_mixed_hash(hash)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.as_dyn().size_bytes()
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.as_dyn().memory_usage()
+    }
+
+    fn expected_fpr(&self, keys: u64) -> f64 {
+        self.as_dyn().expected_fpr(keys)
+    }
+
+    fn stats(&self) -> Stats {
+        self.as_dyn().stats()
+    }
+
+    fn block_fills(&self, steps: usize) -> Vec<u64> {
+        self.as_dyn().block_fills(steps)
+    }
+}
+
 impl<S: Store> AnyFilter<S> {
     /// Returns the filter as a trait object with everything that the types have in common.
     #[must_use]
@@ -150,7 +224,13 @@ impl<S: Store> AnyFilter<S> {
         dispatch!(self, filter => filter)
     }
 
-    /// Returns true if the key may have been inserted; false is certain.
+    /// Returns the type of the filter.
+    #[must_use]
+    pub fn filter_type(&self) -> FilterType {
+        Membership::filter_type(self)
+    }
+
+    /// Returns true if the key may have been inserted, false if it certainly was not.
     ///
     /// Cost: that of the filter's own `contains` and one branch on the type.
     #[inline]
@@ -159,13 +239,16 @@ impl<S: Store> AnyFilter<S> {
         dispatch!(self, filter => filter.contains(key))
     }
 
-    /// Writes the filter as a `.petal` file: see [`Membership::write_to`].
-    ///
-    /// # Errors
-    /// If the metadata is longer than 1 MiB, or writing fails.
-    #[cfg(feature = "std")]
-    pub fn write_to(&self, mut out: impl Write, metadata: &str) -> Result<()> {
-        self.as_dyn().write_to(&mut out, metadata)
+    /// [`contains`](Self::contains) for a hash: see [`Membership::contains_mixed_hash`].
+    #[inline]
+    #[must_use]
+    pub fn contains_mixed_hash(&self, hash: u64) -> bool {
+        dispatch!(self, filter => filter.contains_mixed_hash(hash))
+    }
+
+    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
+    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
+        dispatch!(self, filter => filter.contains_batch(keys, found));
     }
 
     /// Checks that a union with `other` is possible: that both are of one type that supports it,
@@ -259,25 +342,7 @@ impl AnyFilter {
     /// # Errors
     /// If a filter of this type cannot be changed ([`FilterType::is_fixed`]).
     pub fn as_dyn_mut(&mut self) -> Result<&mut dyn MembershipMut> {
-        match self {
-            Self::Bloom(filter) => Ok(filter),
-            Self::Classic(filter) => Ok(filter),
-            Self::Counting(filter) => Ok(filter),
-            Self::CountingClassic(filter) => Ok(filter),
-            Self::Quotient(filter) => Ok(filter),
-            Self::Scalable(filter) => Ok(filter),
-            Self::Windowed(filter) => Ok(filter),
-            Self::VectorQuotient(filter) => Ok(filter),
-            Self::Static(_) | Self::Cascade(_) => {
-                let name = self.as_dyn().filter_type().name();
-                Err(Error::unsupported(
-                    name,
-                    "is built once from all its keys and never changes",
-                    "build it again with all keys, or use another type, e.g. bloom, scalable or \
-                     quotient",
-                ))
-            }
-        }
+        dispatch_mut!(self, filter => Ok(filter))
     }
 
     /// Inserts a key. Types that support deletion store it once for each insert. Returns true if it
@@ -287,20 +352,7 @@ impl AnyFilter {
     /// If the filter is full, or a filter of this type cannot be changed.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        match self {
-            Self::Bloom(filter) => Ok(filter.insert(key)),
-            Self::Classic(filter) => Ok(filter.insert(key)),
-            Self::Counting(filter) => Ok(filter.insert(key)),
-            Self::CountingClassic(filter) => Ok(filter.insert(key)),
-            Self::Quotient(filter) => filter.add(key),
-            Self::Scalable(filter) => filter.insert(key),
-            Self::Windowed(filter) => Ok(filter.insert(key)),
-            Self::VectorQuotient(filter) => {
-                let new = !filter.contains(key);
-                filter.add(key).map(|()| new)
-            }
-            Self::Static(_) | Self::Cascade(_) => self.as_dyn_mut().map(|_| false),
-        }
+        dispatch_mut!(self, filter => MembershipMut::insert(filter, key))
     }
 
     /// Removes all keys.
@@ -308,18 +360,10 @@ impl AnyFilter {
     /// # Errors
     /// If a filter of this type cannot be changed ([`FilterType::is_fixed`]).
     pub fn clear(&mut self) -> Result<()> {
-        match self {
-            Self::Bloom(filter) => filter.clear(),
-            Self::Classic(filter) => filter.clear(),
-            Self::Counting(filter) => filter.clear(),
-            Self::CountingClassic(filter) => filter.clear(),
-            Self::Quotient(filter) => filter.clear(),
-            Self::Scalable(filter) => filter.clear(),
-            Self::Windowed(filter) => filter.clear(),
-            Self::VectorQuotient(filter) => filter.clear(),
-            Self::Static(_) | Self::Cascade(_) => return self.as_dyn_mut().map(drop),
-        }
-        Ok(())
+        dispatch_mut!(self, filter => {
+            filter.clear();
+            Ok(())
+        })
     }
 
     /// Adds all keys of `other`.
@@ -351,6 +395,15 @@ impl AnyFilter {
             (ours, theirs) => ours.union(theirs),
         }
     }
+}
+
+/// The error for a change of a filter that is built once.
+fn never_changes(filter_type: FilterType) -> Error {
+    Error::unsupported(
+        filter_type.name(),
+        "is built once from all its keys and never changes",
+        "build it again with all keys, or use another type, e.g. bloom, scalable or quotient",
+    )
 }
 
 /// Two filters are equal if they have the same type, layout, hash and bits.

@@ -113,7 +113,7 @@ impl Plan {
     }
 
     /// Returns the size of the empty filter in bytes, as
-    /// [`Membership::size_bytes`](crate::Membership::size_bytes).
+    /// [`AnyFilter::size_bytes`].
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         let width = u64::from(self.spec.bits_per_position());
@@ -283,8 +283,8 @@ impl FilterSpec {
             }
             (_, _, memory) => {
                 let plan = self.plan_of_rate()?;
-                if let Some(most) = memory {
-                    builder::check_memory(most, plan.size_bytes())?;
+                if let Some(limit) = memory {
+                    builder::check_memory(limit, plan.size_bytes())?;
                 }
                 Ok(plan)
             }
@@ -416,55 +416,21 @@ impl<L: Layout> Builder<L> {
     }
 }
 
-impl<L: Layout> CountingBuilder<L> {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
+macro_rules! plan {
+    ($($builder:ident $(<$layout:ident: $bound:ident>)?,)*) => {$(
+        impl $(<$layout: $bound>)? $builder $(<$layout>)? {
+            /// Returns what the filter will be and cost, without allocating its memory.
+            ///
+            /// # Errors
+            /// As `build`, except for memory allocation.
+            pub fn plan(&self) -> Result<Plan> {
+                self.spec().plan()
+            }
+        }
+    )*};
 }
 
-impl QuotientBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
-
-impl VectorQuotientBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
-
-impl ScalableBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
-
-impl WindowedBuilder {
-    /// Returns what the filter will be and cost, without allocating its memory.
-    ///
-    /// # Errors
-    /// As `build`, except for memory allocation.
-    pub fn plan(&self) -> Result<Plan> {
-        self.spec().plan()
-    }
-}
+plan!(CountingBuilder<L: Layout>, QuotientBuilder, VectorQuotientBuilder, ScalableBuilder, WindowedBuilder,);
 
 impl StaticBuilder {
     /// Returns what the filter of this number of distinct keys will be and cost.

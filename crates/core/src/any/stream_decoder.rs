@@ -1,6 +1,6 @@
 //! Decoding a filter from a stream of pieces of any size.
 //!
-//! It accepts the same bytes as [`Persist::read_from`](crate::Persist::read_from): header, layout
+//! It accepts the same bytes as [`AnyFilter::read_from`]: header, layout
 //! and checks are the same code.
 
 #[cfg(not(feature = "std"))]

@@ -9,9 +9,8 @@ use super::{CascadeInfo, FilterCascade};
 use crate::error::{Error, Result};
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::Membership as _;
 use crate::results::BatchResults;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters};
 use crate::static_filter::{self, StaticFilter};
 
 /// The rate of all levels but the first, at which a level takes one bit per key.
@@ -39,18 +38,7 @@ impl CascadeBuilder {
         Self { fpr, hash: HashSpec::default(), threads: NonZeroUsize::MIN }
     }
 
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.hash = hash;
-        self
-    }
-
-    /// Sets the seed of the default hash.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
+    hash_setters!(hash);
 
     /// Sets the number of threads that build a level \[default: 1\]. The cascade is the same for any
     /// number.

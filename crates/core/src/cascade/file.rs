@@ -16,7 +16,6 @@ use crate::format::header::{FilterInfo, Header, MAX_INSERTED};
 use crate::format::kind::FilterType;
 use crate::format::persist::{CheckState, Load, Save};
 use crate::hash::HashSpec;
-use crate::membership::Membership as _;
 use crate::static_filter::StaticFilter;
 use crate::store::{CacheLine, Store};
 
@@ -58,13 +57,13 @@ impl<S: Store> Save for FilterCascade<S> {
         FilterInfo { capacity: members, target_fpr, inserted: members }
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let extent = self.levels.len() as u64;
         let mut header = Header::new(FilterType::Cascade, extent, self.hash, self.info());
         header.parameters[0] = self.info.non_members;
         let (mut directory, mut data) = (Vec::new(), vec![Cow::default()]);
         for level in &self.levels {
-            let (alone, parts) = level.save();
+            let (alone, parts) = level.parts();
             let lines = parts.iter().map(|part| part.len() as u64).sum();
             directory.push(entry(&alone, lines));
             data.extend(parts);

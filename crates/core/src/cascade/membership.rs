@@ -4,12 +4,15 @@ use super::{FilterCascade, file};
 use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
-use crate::membership::{Membership, counted};
+use crate::membership::{Membership, basic_stats, common_methods, counted};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
 use crate::static_filter::StaticFilter;
+use crate::stats::Stats;
 use crate::store::Store;
+
+common_methods!(FilterCascade);
 
 impl<S: Store> Membership for FilterCascade<S> {
     fn filter_type(&self) -> FilterType {
@@ -34,6 +37,11 @@ impl<S: Store> Membership for FilterCascade<S> {
             ("members", self.members()),
             ("others", self.non_members()),
         ]
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -66,21 +74,12 @@ impl<S: Store> Membership for FilterCascade<S> {
         levels + (size_of::<Self>() + spare * size_of::<StaticFilter<S>>()) as u64
     }
 
-    /// The exact number of members.
-    fn estimated_len(&self) -> f64 {
-        self.members() as f64
-    }
-
+    /// The rate for keys outside the universe, from the rates of the levels: a key is reported as a
+    /// member if the first level that does not contain it is odd.
     fn expected_fpr(&self, _: u64) -> f64 {
-        self.estimated_fpr()
-    }
-
-    /// Returns the rate for keys outside the universe, from the rates of the levels: a key is
-    /// reported as a member if the first level that does not contain it is odd.
-    fn estimated_fpr(&self) -> f64 {
         let (mut reach, mut fpr) = (1.0, 0.0);
         for (at, level) in self.levels.iter().enumerate() {
-            let level_fpr = level.estimated_fpr();
+            let level_fpr = level.fpr();
             if at % 2 == 1 {
                 fpr += reach * (1.0 - level_fpr);
             }
@@ -88,8 +87,7 @@ impl<S: Store> Membership for FilterCascade<S> {
         }
         fpr + if self.levels.len() % 2 == 1 { reach } else { 0.0 }
     }
-
-    fn fill_ratio(&self) -> f64 {
-        1.0
+    fn stats(&self) -> Stats {
+        basic_stats(self, self.expected_fpr(0))
     }
 }

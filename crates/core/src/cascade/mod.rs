@@ -23,11 +23,10 @@ mod build;
 mod file;
 mod membership;
 
-use crate::batch::for_each_chunk;
+use crate::batch::key_methods;
 use crate::error::Result;
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::Membership as _;
 use crate::results::BatchResults;
 use crate::static_filter::StaticFilter;
 use crate::store::{Owned, Store};
@@ -95,25 +94,20 @@ impl FilterCascade {
 }
 
 impl<S: Store> FilterCascade<S> {
-    /// Returns true if the key is a member. Exact for keys of the universe.
-    #[must_use]
-    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&self] self.hash, -> bool;
+        /// Returns true if the key is a member. Exact for keys of the universe.
+        #[must_use]
+        contains, contains_mixed_hash, contains_batch;
+        |hashes, found| self.contains_chunk(hashes, found)
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec).
+    /// [`hash_spec`](Self::hash_spec).
     #[must_use]
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         let stopped = self.levels.iter().position(|level| !level.contains_mixed_hash(hash));
         stopped.unwrap_or(self.levels.len()) % 2 == 1
-    }
-
-    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses of the first level overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
-        for_each_chunk(keys, &self.hash, found, |hashes, found| self.contains_chunk(hashes, found));
     }
 
     /// Looks up hashes; `found` must be zero.

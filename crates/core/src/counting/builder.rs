@@ -9,15 +9,14 @@ use crate::filter::FilterInfo;
 use crate::filter::builder;
 use crate::filter::layout::Layout;
 use crate::format::kind::FilterType;
-use crate::hash::HashSpec;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters, setters};
 
 /// Builds a counting filter.
 ///
 /// Sets the fields of a [`FilterSpec`], which lists what sizes a filter.
 ///
 /// ```
-/// use petal::{ByteSize, CountingBloomFilter, Membership};
+/// use petal::{ByteSize, CountingBloomFilter};
 ///
 /// let narrow = CountingBloomFilter::builder().capacity(1000).fpr(0.01).width(3).build()?;
 /// let fitted = CountingBloomFilter::builder().capacity(1000).memory(ByteSize::kib(8)).seed(7).build()?;
@@ -39,74 +38,37 @@ impl<L: Layout> CountingBuilder<L> {
         Self { spec: FilterSpec::new(counting), layout: PhantomData }
     }
 
-    /// Sets the capacity in distinct keys.
-    #[must_use]
-    pub fn capacity(mut self, capacity: u64) -> Self {
-        self.spec.capacity = Some(capacity);
-        self
+    setters! {
+        /// Sets the capacity in distinct keys.
+        capacity: u64 => capacity;
+
+        /// Sets the target false-positive rate at the capacity.
+        fpr: f64 => fpr;
+
+        /// Sets the largest amount of memory for the counters.
+        memory: ByteSize => memory;
+
+        /// Sets the smallest number of counters, which is the number of bits of the Bloom filter.
+        bits: u64 => bits;
+
+        /// Sets the number of counters of a key.
+        probes: u32 => probes;
+
+        /// Chooses the fewest counters that keep the rate: see
+        /// [`Builder::least_space`](crate::Builder::least_space).
+        least_space: bool => least_space;
+
+        /// Sets the width of a counter in bits, 2 to 8 \[default: 4\]. It counts to 2^(width-1).
+        ///
+        /// When as many distinct keys as the capacity have been inserted once, one counter in 6 to 8 is
+        /// saturated with 2 bits, one in 200 to 300 with 3, in more than a million with 4, in more than
+        /// 10^16 with 5. Use more bits if keys are inserted often or replaced thousands of times. See
+        /// [`expected_saturated`](CountingFilter::expected_saturated) and
+        /// [`expected_saturated_after`](CountingFilter::expected_saturated_after).
+        width: u32 => counter_width;
     }
 
-    /// Sets the target false-positive rate at the capacity.
-    #[must_use]
-    pub fn fpr(mut self, fpr: f64) -> Self {
-        self.spec.fpr = Some(fpr);
-        self
-    }
-
-    /// Sets the largest amount of memory for the counters.
-    #[must_use]
-    pub fn memory(mut self, memory: ByteSize) -> Self {
-        self.spec.memory = Some(memory);
-        self
-    }
-
-    /// Sets the smallest number of counters, which is the number of bits of the Bloom filter.
-    #[must_use]
-    pub fn bits(mut self, bits: u64) -> Self {
-        self.spec.bits = Some(bits);
-        self
-    }
-
-    /// Sets the number of counters of a key.
-    #[must_use]
-    pub fn probes(mut self, probes: u32) -> Self {
-        self.spec.probes = Some(probes);
-        self
-    }
-
-    /// Chooses the fewest counters that keep the rate: see
-    /// [`Builder::least_space`](crate::Builder::least_space).
-    #[must_use]
-    pub fn least_space(mut self, least_space: bool) -> Self {
-        self.spec.least_space = least_space;
-        self
-    }
-
-    /// Sets the width of a counter in bits, 2 to 8 \[default: 4\]. It counts to 2^(width-1).
-    ///
-    /// When as many distinct keys as the capacity have been inserted once, one counter in 6 to 8 is
-    /// saturated with 2 bits, one in 200 to 300 with 3, in more than a million with 4, in more than
-    /// 10^16 with 5. Use more bits if keys are inserted often or replaced thousands of times. See
-    /// [`expected_saturated`](CountingFilter::expected_saturated) and
-    /// [`expected_saturated_after`](CountingFilter::expected_saturated_after).
-    #[must_use]
-    pub fn width(mut self, width: u32) -> Self {
-        self.spec.counter_width = width;
-        self
-    }
-
-    /// Sets the seed of the default hash. False positives of different seeds are independent.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
-
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.spec.hash = hash;
-        self
-    }
+    hash_setters!(spec.hash);
 
     /// Creates an empty filter.
     ///

@@ -14,7 +14,6 @@ use crate::filter::{Filter, FilterInfo};
 use crate::format::data::DataSource;
 use crate::format::header::Header;
 use crate::format::persist::{CheckState, Load, Save};
-use crate::membership::Membership as _;
 use crate::store::{CacheLine, Store};
 
 /// The parameter with the width.
@@ -25,7 +24,7 @@ impl<L: Layout, S: Store> Save for CountingFilter<L, S> {
         self.bloom.info()
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let Fields { probes, lanes, extent } = self.layout().fields();
         let mut header = Header::new(kind::<L>(), extent, self.hash_spec(), self.info());
         header.parameters[WIDTH] = self.width.into();

@@ -8,14 +8,15 @@ use crate::filter::layout::Layout;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::counting::count;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, common_methods};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::{Store, StoreMut};
 
-/// Statistics read all bits and no counters, except
-/// [`parameters`](Membership::parameters), which counts the saturated counters.
+common_methods!(CountingFilter<L: Layout>);
+
 impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
     fn filter_type(&self) -> FilterType {
         kind::<L>()
@@ -35,6 +36,11 @@ impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
         let mut parameters = self.layout().parameters();
         parameters.extend([("width", self.width.into()), ("saturated", self.saturated())]);
         parameters
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -63,37 +69,27 @@ impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
     /// Inserts and removals of false positives are not counted, so that the number drifts to both
     /// sides alike: with the false-positive rate ε, its standard error is √(2 ε r) after r
     /// removals and as many inserts. For 10,000 keys at 1 % that is 14 % after 10,000 turnovers.
-    /// [`estimated_len`](Membership::estimated_len) does not drift; it is too high by about 1.5 %
+    /// [`Stats::estimated_len`] does not drift; it is too high by about 1.5 %
     /// for each per cent of counters that are saturated.
     fn inserted(&self) -> u64 {
         self.bloom.inserted()
-    }
-
-    fn estimated_len(&self) -> f64 {
-        self.bloom.estimated_len()
     }
 
     fn expected_fpr(&self, keys: u64) -> f64 {
         self.bloom.expected_fpr(keys)
     }
 
-    fn estimated_fpr(&self) -> f64 {
-        self.bloom.estimated_fpr()
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        self.bloom.fill_ratio()
-    }
-
-    fn capacity_left(&self) -> Option<u64> {
-        self.bloom.capacity_left()
-    }
-
     /// Saturated counters are not chance: a filter whose rate they raised above the target is
-    /// overfull.
-    fn is_overfull(&self) -> bool {
-        // Chance depends on the number of bits, whatever the width of the counters.
-        self.bloom.is_overfull()
+    /// overfull. Chance depends on the number of bits, whatever the width of the counters.
+    fn stats(&self) -> Stats {
+        Stats {
+            filter_type: kind::<L>(),
+            layout: self.describe(),
+            parameters: self.parameters(),
+            size_bytes: self.size_bytes(),
+            memory_usage: self.memory_usage(),
+            ..self.bloom.stats()
+        }
     }
 
     fn block_fills(&self, steps: usize) -> Vec<u64> {
@@ -102,6 +98,11 @@ impl<L: Layout, S: Store> Membership for CountingFilter<L, S> {
 }
 
 impl<L: Layout, S: StoreMut> MembershipMut for CountingFilter<L, S> {
+    #[inline]
+    fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        Ok(self.insert_mixed_hash(hash))
+    }
+
     fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
         self.insert_mixed_hashes(hashes, new);
         Ok(())

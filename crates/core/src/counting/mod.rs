@@ -14,7 +14,7 @@ mod planes;
 pub use builder::CountingBuilder;
 pub(crate) use builder::dimensions;
 
-use crate::batch::for_each_chunk;
+use crate::batch::{for_each_hashes, key_methods};
 use crate::error::{Error, Result};
 use crate::filter::layout::sealed::Fields;
 use crate::filter::layout::{Layout, whole_cardinality};
@@ -27,7 +27,6 @@ use crate::kernel::counting::{CounterLayout, Counters, RemoveOutcome};
 use crate::key::Key;
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
-use crate::membership::Membership;
 use crate::results::BatchResults;
 use crate::store::{CacheLine, Owned, Store, StoreMut};
 
@@ -130,7 +129,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
         self.bloom.contains(key)
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Membership::hash_spec), or
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
@@ -269,15 +268,17 @@ fn kind<L: Layout>() -> FilterType {
 // ---- Changes ------------------------------------------------------------------------------------
 
 impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
-    /// Inserts a key and returns true if it was new. False means that it was present or is a false
-    /// positive; it is counted in either case.
-    ///
-    /// Cost: one hash; `width` times the lines of a [`Filter`].
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_mixed_hash(key.hash_with(&self.hash_spec()))
+    key_methods! {
+        self [&mut self] self.hash_spec(), -> bool;
+        /// Inserts a key and returns true if it was new. False means that it was present or is a false
+        /// positive; it is counted in either case.
+        ///
+        /// Cost: one hash; `width` times the lines of a [`Filter`].
+        insert, insert_mixed_hash, insert_batch, insert_mixed_hashes;
+        |hashes, new| self.insert_run(hashes, new)
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Membership::hash_spec), or with
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
@@ -286,34 +287,17 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
         new
     }
 
-    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) {
-        let (spec, counter_layout, kernel) =
-            (self.hash_spec(), self.counter_layout, self.bloom.kernel());
-        for_each_chunk(keys, &spec, new, |hashes, new| {
-            counter_layout.insert_batch(kernel, self.counters(), hashes, new);
-        });
-        self.bloom.info_mut().inserted += new.count_ones();
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) {
-        let (counter_layout, kernel) = (self.counter_layout, self.bloom.kernel());
-        counter_layout.insert_batch(kernel, self.counters(), hashes, new.reset(hashes.len()));
-        self.bloom.info_mut().inserted += new.count_ones();
-    }
-
-    /// Removes one insertion of a key. False means that the key was certainly absent; the filter is
-    /// then unchanged.
-    ///
-    /// Remove only keys that were inserted: removing a false positive may lose other keys. See
-    /// [`CountingFilter`].
-    ///
-    /// Cost: as [`insert`](Self::insert).
-    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_mixed_hash(key.hash_with(&self.hash_spec()))
+    key_methods! {
+        self [&mut self] self.hash_spec(), -> bool;
+        /// Removes one insertion of a key. False means that the key was certainly absent; the filter is
+        /// then unchanged.
+        ///
+        /// Remove only keys that were inserted: removing a false positive may lose other keys. See
+        /// [`CountingFilter`].
+        ///
+        /// Cost: as [`insert`](Self::insert).
+        remove, remove_mixed_hash, remove_batch, remove_mixed_hashes;
+        |hashes, removed| self.remove_run(hashes, removed)
     }
 
     /// [`remove`](Self::remove) for a hash.
@@ -323,23 +307,17 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
         removed != RemoveOutcome::Absent
     }
 
-    /// [`remove`](Self::remove) for many keys in order; `removed` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    pub fn remove_batch<K: Key>(&mut self, keys: &[K], removed: &mut BatchResults) {
-        let (spec, counter_layout, kernel) =
-            (self.hash_spec(), self.counter_layout, self.bloom.kernel());
-        let mut absent_now = 0;
-        for_each_chunk(keys, &spec, removed, |hashes, removed| {
-            absent_now += counter_layout.remove_batch(kernel, self.counters(), hashes, removed);
-        });
-        self.subtract_inserted(absent_now);
+    /// Inserts hashes; `new` must be zero.
+    fn insert_run(&mut self, hashes: &[u64], new: &mut [u64]) {
+        let (counter_layout, kernel) = (self.counter_layout, self.bloom.kernel());
+        counter_layout.insert_batch(kernel, self.counters(), hashes, new);
+        let inserted: u64 = new.iter().map(|word| u64::from(word.count_ones())).sum();
+        self.bloom.info_mut().inserted += inserted;
     }
 
-    /// [`remove_batch`](Self::remove_batch) for hashes.
-    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) {
+    /// Removes hashes; `removed` must be zero.
+    fn remove_run(&mut self, hashes: &[u64], removed: &mut [u64]) {
         let (counter_layout, kernel) = (self.counter_layout, self.bloom.kernel());
-        let removed = removed.reset(hashes.len());
         let absent_now = counter_layout.remove_batch(kernel, self.counters(), hashes, removed);
         self.subtract_inserted(absent_now);
     }
@@ -353,7 +331,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
         let depth = self.depth();
         let (ours, theirs) = (self.planes.lines_mut(), other.planes.lines());
         planes::add(self.bloom.store_mut().lines_mut(), ours, other.bits(), theirs, depth);
-        let keys = whole_cardinality(&self.layout(), self.estimated_len());
+        let keys = whole_cardinality(&self.layout(), self.bloom.estimated_len());
         self.bloom.info_mut().inserted = keys;
         Ok(())
     }
@@ -380,7 +358,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
 
 impl<K: Key, L: Layout, S: StoreMut> Extend<K> for CountingFilter<L, S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        keys.into_iter().for_each(|key| _ = self.insert(&key));
+        for_each_hashes(keys, self.hash_spec(), |hashes, new| self.insert_run(hashes, new));
     }
 }
 

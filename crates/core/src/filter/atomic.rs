@@ -8,11 +8,13 @@
 use core::fmt;
 
 use super::builder::Builder;
-use super::layout::kernel;
+use super::layout::sealed::LayoutImpl as _;
+use super::layout::{cardinality_of, fill_of, kernel};
 use super::{BloomFilter, Filter, FilterInfo};
-use crate::batch::for_each_chunk;
+use crate::batch::{for_each_chunk, for_each_hashes};
 use crate::byte_size::ByteSize;
 use crate::error::Result;
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::shared::{SharedBlocks, Stripes};
 use crate::kernel::{KernelHandle, UnhashedKeys};
@@ -20,6 +22,7 @@ use crate::key::Key;
 use crate::layout::BlockedLayout;
 use crate::math;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::Shared;
 
 /// A [`BloomFilter`] that many threads use at once, through `&self`.
@@ -261,20 +264,6 @@ impl AtomicBloomFilter {
         self.layout.size_bytes()
     }
 
-    /// Returns the number of keys that the filter was planned for; 0 if it was made from bits and
-    /// probes.
-    #[must_use]
-    pub fn capacity(&self) -> u64 {
-        self.info.capacity
-    }
-
-    /// Returns the false-positive rate that the filter was planned for; 0 if it was made from bits
-    /// and probes.
-    #[must_use]
-    pub fn target_fpr(&self) -> f64 {
-        self.info.target_fpr
-    }
-
     /// Returns the number of inserts that were new, including those before the filter was shared.
     /// Concurrent inserts may be counted or not.
     #[must_use]
@@ -282,27 +271,47 @@ impl AtomicBloomFilter {
         self.info.inserted + self.stripes.inserted()
     }
 
-    /// Returns the false-positive rate with `keys` distinct keys, by calculation.
-    #[must_use]
-    pub fn expected_fpr(&self, keys: u64) -> f64 {
-        self.layout.fpr(keys)
-    }
-
-    /// Estimates the number of distinct keys from the set bits; infinite if all bits are set.
-    /// Concurrent inserts may be counted or not.
+    /// Returns the numbers of the filter as it is now. Concurrent inserts may be counted or not; the
+    /// false-positive rate is that with the estimated number of keys.
     ///
     /// Cost: reads the whole filter.
     #[must_use]
-    pub fn estimated_len(&self) -> f64 {
-        math::cardinality(1.0 - self.fill_ratio(), self.layout.bit_probability())
+    pub fn stats(&self) -> Stats {
+        let (layout, FilterInfo { capacity, target_fpr, .. }) = (self.layout, self.info);
+        let ones = self.store.count_ones();
+        let estimated_len = cardinality_of(&layout, ones);
+        let estimated_fpr = layout.fpr(estimated_len as u64);
+        let max = (target_fpr > 0.0).then(|| layout.capacity_at_fpr(target_fpr));
+        Stats {
+            filter_type: FilterType::Bloom,
+            layout: layout.describe(),
+            parameters: layout.parameters(),
+            size_bytes: layout.size_bytes(),
+            memory_usage: self.store.memory_usage() + size_of::<Self>() as u64,
+            capacity,
+            target_fpr,
+            inserted: self.inserted(),
+            estimated_len,
+            estimated_fpr,
+            fill_ratio: fill_of(&layout, ones),
+            capacity_left: max.map(|max| max.saturating_sub(estimated_len.ceil() as u64)),
+            is_overfull: math::is_overfull(target_fpr, estimated_fpr, layout.bits()),
+        }
     }
+}
 
-    /// Returns the share of set bits. Concurrent inserts may be counted or not.
-    ///
-    /// Cost: reads the whole filter.
-    #[must_use]
-    pub fn fill_ratio(&self) -> f64 {
-        self.store.count_ones() as f64 / self.layout.bits() as f64
+impl<K: Key> Extend<K> for AtomicBloomFilter {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        Extend::extend(&mut &*self, keys);
+    }
+}
+
+/// For threads that share the filter.
+impl<K: Key> Extend<K> for &AtomicBloomFilter {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        for_each_hashes(keys, self.hash, |hashes, new| {
+            blocks!(self, |blocks| blocks.insert_batch(hashes, new));
+        });
     }
 }
 
@@ -319,7 +328,6 @@ impl fmt::Debug for AtomicBloomFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::Membership as _;
     use crate::store::Store as _;
 
     #[test]

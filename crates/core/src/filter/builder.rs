@@ -5,18 +5,17 @@ use super::layout::sealed::Fields;
 use super::{Filter, FilterInfo};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
-use crate::hash::HashSpec;
 use crate::math;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters, setters};
 
 /// Builds a [`Filter`].
 ///
 /// Sets the fields of a [`FilterSpec`], which lists what sizes a filter.
 ///
 /// ```
-/// use petal::{BloomFilter, ByteSize, HashSpec, Membership};
+/// use petal::{BloomFilter, ByteSize, HashSpec};
 ///
 /// let small = BloomFilter::builder().capacity(1000).fpr(0.001).build()?;
 /// let fixed = BloomFilter::builder().bits(1 << 20).probes(8).seed(7).build()?;
@@ -40,58 +39,36 @@ impl<L: Layout> Builder<L> {
         Self { spec: FilterSpec::new(L::KIND), foldable_to: None }
     }
 
-    /// Sets the capacity in distinct keys.
-    #[must_use]
-    pub fn capacity(mut self, capacity: u64) -> Self {
-        self.spec.capacity = Some(capacity);
-        self
-    }
+    setters! {
+        /// Sets the capacity in distinct keys.
+        capacity: u64 => capacity;
 
-    /// Sets the target false-positive rate at the capacity.
-    #[must_use]
-    pub fn fpr(mut self, fpr: f64) -> Self {
-        self.spec.fpr = Some(fpr);
-        self
-    }
+        /// Sets the target false-positive rate at the capacity.
+        fpr: f64 => fpr;
 
-    /// Sets the largest amount of memory for the bits.
-    #[must_use]
-    pub fn memory(mut self, memory: ByteSize) -> Self {
-        self.spec.memory = Some(memory);
-        self
-    }
+        /// Sets the largest amount of memory for the bits.
+        memory: ByteSize => memory;
 
-    /// Sets the number of bits; a blocked filter rounds it up to whole blocks.
-    #[must_use]
-    pub fn bits(mut self, bits: u64) -> Self {
-        self.spec.bits = Some(bits);
-        self
-    }
+        /// Sets the number of bits; a blocked filter rounds it up to whole blocks.
+        bits: u64 => bits;
 
-    /// Sets the number of bits of a key.
-    #[must_use]
-    pub fn probes(mut self, probes: u32) -> Self {
-        self.spec.probes = Some(probes);
-        self
-    }
+        /// Sets the number of bits of a key.
+        probes: u32 => probes;
 
-    /// Chooses the fewest bits that keep the rate at the capacity; by default a blocked filter may take
-    /// some more where that is faster. At 1 % it saves 2 % of the space, at 0.1 % 4 %, and a key takes
-    /// one and a half to two times the time. A classic filter always has the fewest bits.
-    ///
-    /// Needs a capacity and a rate, and excludes bits, probes and [`foldable_to`](Self::foldable_to).
-    ///
-    /// ```
-    /// use petal::{BloomFilter, Membership};
-    ///
-    /// let small = BloomFilter::builder().capacity(1_000_000).fpr(0.001).least_space(true).build()?;
-    /// assert!(small.size_bytes() * 8 < 15_100_000);
-    /// # Ok::<_, petal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn least_space(mut self, least_space: bool) -> Self {
-        self.spec.least_space = least_space;
-        self
+        /// Chooses the fewest bits that keep the rate at the capacity; by default a blocked filter may take
+        /// some more where that is faster. At 1 % it saves 2 % of the space, at 0.1 % 4 %, and a key takes
+        /// one and a half to two times the time. A classic filter always has the fewest bits.
+        ///
+        /// Needs a capacity and a rate, and excludes bits, probes and [`foldable_to`](Self::foldable_to).
+        ///
+        /// ```
+        /// use petal::BloomFilter;
+        ///
+        /// let small = BloomFilter::builder().capacity(1_000_000).fpr(0.001).least_space(true).build()?;
+        /// assert!(small.size_bytes() * 8 < 15_100_000);
+        /// # Ok::<_, petal::Error>(())
+        /// ```
+        least_space: bool => least_space;
     }
 
     /// Makes the size a multiple of that of `layout`, with the same probes, so that the filter can be
@@ -116,18 +93,7 @@ impl<L: Layout> Builder<L> {
         self
     }
 
-    /// Sets the seed of the default hash. False positives of different seeds are independent.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
-
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.spec.hash = hash;
-        self
-    }
+    hash_setters!(spec.hash);
 
     /// Creates an empty filter.
     ///
@@ -236,8 +202,8 @@ pub(crate) fn dimensions<L: Layout>(
         }
         _ => return Err(unsized_filter()),
     };
-    if let Some(most) = spec.memory {
-        check_memory(most, layout.lines().saturating_mul(64 * times))?;
+    if let Some(limit) = spec.memory {
+        check_memory(limit, layout.lines().saturating_mul(64 * times))?;
     }
     Ok((layout, info))
 }
@@ -264,12 +230,12 @@ fn useful_memory<L: Layout>(
 }
 
 /// Returns an error if a filter of `needed` bytes is larger than the limit.
-pub(crate) fn check_memory(most: ByteSize, needed: u64) -> Result<()> {
-    let most = most.as_u64();
-    if needed <= most {
+pub(crate) fn check_memory(limit: ByteSize, needed: u64) -> Result<()> {
+    let limit = limit.as_u64();
+    if needed <= limit {
         return Ok(());
     }
-    let found = format!("{most} bytes where {needed} are needed");
+    let found = format!("{limit} bytes where {needed} are needed");
     Err(Error::invalid("memory", "enough for keys and rate", found))
 }
 

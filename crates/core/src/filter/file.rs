@@ -19,7 +19,7 @@ impl<L: Layout, S: Store> Save for Filter<L, S> {
         self.current_info()
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let Fields { probes, lanes, extent } = self.layout.fields();
         let header = Header::new(L::KIND, extent, self.hash, self.current_info());
         (Header { probes, lanes, ..header }, vec![Cow::Borrowed(self.store.lines())])

@@ -524,7 +524,7 @@ pub(crate) fn fill<L: Layout>(layout: &L, lines: &[CacheLine]) -> f64 {
 }
 
 /// [`fill`] from the number of set bits.
-fn fill_of<L: Layout>(layout: &L, ones: u64) -> f64 {
+pub(super) fn fill_of<L: Layout>(layout: &L, ones: u64) -> f64 {
     (ones as f64 / layout.bits() as f64).min(1.0)
 }
 
@@ -542,7 +542,7 @@ pub(crate) fn cardinality_of<L: Layout>(layout: &L, ones: u64) -> f64 {
 /// there are any. For a full filter it is the estimate for half a clear bit: the smallest number of
 /// keys that fill a filter of this size.
 pub(crate) fn whole_cardinality<L: Layout>(layout: &L, keys: f64) -> u64 {
-    let most = math::cardinality(0.5 / layout.bits() as f64, layout.bit_probability());
+    let max = math::cardinality(0.5 / layout.bits() as f64, layout.bit_probability());
     // A key may set fewer bits than expected, and in tiny filters it sets all of them.
-    (keys.min(most).round() as u64).clamp(u64::from(keys > 0.0), u64::MAX >> 1)
+    (keys.min(max).round() as u64).clamp(u64::from(keys > 0.0), u64::MAX >> 1)
 }

@@ -1,18 +1,21 @@
 //! The traits that all types of filters share, for Bloom filters.
 
 use super::Filter;
-use super::layout::{Layout, cardinality, fill};
+use super::layout::{Layout, cardinality_of, fill_of};
 use crate::error::Result;
 use crate::explanation::{ExplainedPart, Explanation, Probe};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::classic::is_set;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, basic_stats, common_methods};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::{CacheLine, Store, StoreMut};
+
+common_methods!(Filter<L: Layout>);
 
 impl<L: Layout, S: Store> Membership for Filter<L, S> {
     fn filter_type(&self) -> FilterType {
@@ -30,6 +33,11 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
         self.layout.parameters()
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -63,33 +71,27 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
         self.info.target_fpr
     }
 
-    /// See [`math::cardinality`].
-    fn estimated_len(&self) -> f64 {
-        cardinality(&self.layout, self.store.lines())
-    }
-
     fn expected_fpr(&self, keys: u64) -> f64 {
         self.layout.fpr(keys)
     }
 
-    /// The rate is exact for keys with a good hash, not an estimate.
-    fn estimated_fpr(&self) -> f64 {
-        let fpr = self.layout.fpr_from_bits(self.store.lines());
-        math::probability_of_either(fpr, math::hash_floor(self.estimated_len() as u64))
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        fill(&self.layout, self.store.lines())
-    }
-
-    /// Bits that an intersection left set by chance count like those of keys, so that the result
-    /// is right after set operations, too.
-    fn capacity_left(&self) -> Option<u64> {
-        if self.info.target_fpr == 0.0 {
-            return None;
+    /// The rate is exact for keys with a good hash, not an estimate. Bits that an intersection left set
+    /// by chance count like those of keys, so that the capacity left is right after set operations,
+    /// too.
+    fn stats(&self) -> Stats {
+        let (lines, target_fpr) = (self.store.lines(), self.info.target_fpr);
+        let ones = lines.iter().map(|line| line.count_ones()).sum();
+        let estimated_len = cardinality_of(&self.layout, ones);
+        let fpr = self.layout.fpr_from_bits(lines);
+        let estimated_fpr =
+            math::probability_of_either(fpr, math::hash_floor(estimated_len as u64));
+        let max = (target_fpr > 0.0).then(|| self.layout.capacity_at_fpr(target_fpr));
+        Stats {
+            estimated_len,
+            fill_ratio: fill_of(&self.layout, ones),
+            capacity_left: max.map(|max| max.saturating_sub(estimated_len.ceil() as u64)),
+            ..basic_stats(self, estimated_fpr)
         }
-        let capacity = self.layout.capacity_at_fpr(self.info.target_fpr);
-        Some(capacity.saturating_sub(self.estimated_len().ceil() as u64))
     }
 
     fn block_fills(&self, steps: usize) -> Vec<u64> {
@@ -114,6 +116,11 @@ pub(crate) fn explain(
 }
 
 impl<L: Layout, S: StoreMut> MembershipMut for Filter<L, S> {
+    #[inline]
+    fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        Ok(self.insert_mixed_hash(hash))
+    }
+
     fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
         self.insert_mixed_hashes(hashes, new);
         Ok(())

@@ -19,10 +19,10 @@ pub(crate) mod layout;
 mod membership;
 #[cfg(feature = "std")]
 pub(crate) mod parallel;
+mod put;
 pub(crate) mod typed;
-mod uncounted;
 
-use crate::batch::for_each_chunk;
+use crate::batch::{for_each_chunk, for_each_hashes};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 pub(crate) use crate::format::header::FilterInfo;
@@ -37,7 +37,7 @@ use crate::store::{CacheLine, Owned, Store, StoreMut};
 use builder::Builder;
 pub(crate) use membership::explain;
 
-use layout::{Layout, cardinality_of, whole_cardinality};
+use layout::{Layout, cardinality, cardinality_of, whole_cardinality};
 
 /// The default Bloom filter: all bits of a key in one cache line, or in a pair of lines for rates
 /// below 0.02 %.
@@ -70,9 +70,6 @@ pub type ClassicBloomFilter<S = Owned> = Filter<ClassicLayout, S>;
 /// [`contains`](Filter::contains) returns true for every key that was inserted, and for other keys
 /// with the false-positive rate. The rate grows with the number of keys; the filter is sized so
 /// that it reaches the target rate at its capacity.
-///
-/// Sizes, rates and other statistics are methods of [`Membership`](crate::Membership); files are
-/// opened with [`Persist`](crate::Persist).
 #[derive(Clone, Debug)]
 pub struct Filter<L: Layout, S = Owned> {
     layout: L,
@@ -147,7 +144,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
@@ -225,6 +222,13 @@ impl<L: Layout, S> Filter<L, S> {
         &mut self.store
     }
 
+    pub(crate) fn estimated_len(&self) -> f64
+    where
+        S: Store,
+    {
+        cardinality(&self.layout, self.store.lines())
+    }
+
     pub(crate) fn kernel(&self) -> KernelHandle {
         self.kernel
     }
@@ -251,7 +255,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
@@ -308,7 +312,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     ///
     /// The result contains all common keys. Its false-positive rate is higher than that of a filter
     /// of the common keys alone, because bits that different keys set in both filters stay set.
-    /// [`inserted`](crate::Membership::inserted) is the estimated number of common keys.
+    /// [`inserted`](Self::inserted) is the estimated number of common keys.
     ///
     /// # Errors
     /// If the filters are not compatible; this filter is then unchanged.
@@ -350,27 +354,13 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     }
 }
 
-/// Keys whose hashes [`Extend`] collects before it inserts them.
-const EXTEND: usize = 256;
-
 impl<K: Key, L: Layout, S: StoreMut> Extend<K> for Filter<L, S> {
     /// Inserts the keys in batches, whose cache misses overlap.
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        let mut keys = keys.into_iter();
-        let (mut hashes, mut new) = ([0; EXTEND], [0; EXTEND / 64]);
-        loop {
-            let mut len = 0;
-            for (hash, key) in hashes.iter_mut().zip(keys.by_ref()) {
-                *hash = key.hash_with(&self.hash);
-                len += 1;
-            }
-            if len == 0 {
-                return;
-            }
-            let (hashes, new) = (&hashes[..len], &mut new[..len.div_ceil(64)]);
+        for_each_hashes(keys, self.hash, |hashes, new| {
             self.layout.insert_batch(self.kernel, self.store.lines_mut(), hashes, new);
             self.info.inserted += new.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        }
+        });
     }
 }
 

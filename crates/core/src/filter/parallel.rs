@@ -49,15 +49,15 @@ const FEW: usize = 1 << 17;
 const SMALL: u64 = (4 << 20) / CacheLine::BYTES as u64;
 
 impl<S: StoreMut> BloomFilter<S> {
-    /// Inserts many keys on up to `threads` threads. The result equals that of inserting them one by
-    /// one, including [`inserted`](crate::Membership::inserted).
+    /// [`put_batch`](Self::put_batch) on up to `threads` threads. The filter is the same for any number
+    /// of threads, and [`inserted`](Self::inserted) stays exact.
     ///
     /// ```
     /// use petal::BloomFilter;
     ///
     /// let keys: Vec<String> = (0..10_000).map(|id| format!("user:{id}")).collect();
     /// let mut filter = BloomFilter::with_fpr(10_000, 0.01)?;
-    /// filter.insert_parallel(&keys, std::thread::available_parallelism()?)?;
+    /// filter.put_batch_on(&keys, std::thread::available_parallelism()?)?;
     /// assert!(keys.iter().all(|key| filter.contains(key)));
     /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
@@ -66,11 +66,10 @@ impl<S: StoreMut> BloomFilter<S> {
     ///
     /// # Errors
     /// If memory allocation fails; the filter is then unchanged.
-    pub fn insert_parallel<K: Key + Sync>(
-        &mut self,
-        keys: &[K],
-        threads: NonZeroUsize,
-    ) -> Result<()> {
+    pub fn put_batch_on<K>(&mut self, keys: &[K], threads: NonZeroUsize) -> Result<()>
+    where
+        K: Key + Sync,
+    {
         let spec = self.hash;
         let quick = K::words(keys).is_some() && spec.word_hasher().is_some();
         if let Some(plan) = Plan::new(self.layout, keys.len(), quick, threads) {
@@ -80,27 +79,6 @@ impl<S: StoreMut> BloomFilter<S> {
         }
         let mut new = BatchResults::new();
         keys.chunks(FEW).for_each(|keys| self.insert_batch(keys, &mut new));
-        Ok(())
-    }
-
-    /// [`insert_parallel`](Self::insert_parallel) for hashes made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
-    /// output bit is random. Plain integers are not such hashes: insert them as keys.
-    ///
-    /// # Errors
-    /// As [`insert_parallel`](Self::insert_parallel).
-    pub fn insert_mixed_hashes_parallel(
-        &mut self,
-        hashes: &[u64],
-        threads: NonZeroUsize,
-    ) -> Result<()> {
-        if let Some(plan) = Plan::new(self.layout, hashes.len(), true, threads) {
-            return self.insert_sorted(plan, hashes, |given: &[u64], hashes: &mut Vec<u64>| {
-                hashes.extend_from_slice(given);
-            });
-        }
-        let mut new = BatchResults::new();
-        hashes.chunks(FEW).for_each(|hashes| self.insert_mixed_hashes(hashes, &mut new));
         Ok(())
     }
 
@@ -152,8 +130,8 @@ struct Plan {
 }
 
 impl Plan {
-    /// Returns the plan for `keys` keys, or `None` if one thread is faster. `quick`: the hashes exist
-    /// or are cheap.
+    /// Returns the plan for `keys` keys, or `None` if one thread is faster. `quick`: hashing is
+    /// cheap.
     fn new(layout: BlockedLayout, keys: usize, quick: bool, threads: NonZeroUsize) -> Option<Self> {
         // A thread must have enough keys to be worth its start.
         let threads = useful_threads(threads, keys / (FEW / 2)).get();
@@ -264,7 +242,6 @@ impl Sorted {
 mod tests {
     use super::*;
     use crate::filter::Filter;
-    use crate::membership::Membership as _;
 
     /// Unordered hashes, every third a duplicate.
     fn hashes(len: usize) -> Vec<u64> {
@@ -280,8 +257,17 @@ mod tests {
             [(1, 8, 8), (7, 8, 3), (1000, 8, 6), (3, 16, 10), (999, 16, 16)]
         {
             let layout = BlockedLayout::new(blocks, lanes, probes).unwrap();
-            for len in [1, 100, PIECE, PIECE + 1, 5 * PIECE - 1, 20_000] {
-                let hashes = hashes(len);
+            // Those of a crowd are in one run, or in few.
+            let crowds: [fn(u64) -> u64; 5] = [
+                |hash| hash,
+                |hash| hash >> 40,
+                |hash| !(hash >> 40),
+                |_| 7,
+                |hash| hash & 1 << 63,
+            ];
+            let lens = [1, 100, PIECE, PIECE + 1, 5 * PIECE - 1, 20_000];
+            for (len, crowd) in lens.into_iter().flat_map(|len| crowds.map(|crowd| (len, crowd))) {
+                let hashes: Vec<u64> = hashes(len).into_iter().map(crowd).collect();
                 let empty =
                     || Filter::empty(layout, Default::default(), Default::default()).unwrap();
                 let mut one = empty();

@@ -9,7 +9,7 @@ use siphasher::sip::SipHasher13;
 use super::BloomFilter;
 use crate::byte_size::ByteSize;
 use crate::error::Result;
-use crate::membership::Membership as _;
+use crate::stats::Stats;
 
 /// A [`BloomFilter`] of values of one type that implements `Hash`: tuples, enums, structs with
 /// `#[derive(Hash)]`.
@@ -90,16 +90,20 @@ impl<T: Hash + ?Sized> TypedBloomFilter<T> {
         self.filter.contains_mixed_hash(self.hash(value))
     }
 
-    /// Estimates the number of distinct values.
+    /// Returns the numbers of the filter as it is now.
+    ///
+    /// Cost: reads the whole filter.
     #[must_use]
-    pub fn estimated_len(&self) -> f64 {
-        self.filter.estimated_len()
+    pub fn stats(&self) -> Stats {
+        self.filter.stats()
     }
 
-    /// Returns the false-positive rate of the filter as it is now.
-    #[must_use]
-    pub fn estimated_fpr(&self) -> f64 {
-        self.filter.estimated_fpr()
+    /// Copies the filter. Unlike `clone`, it returns an error if memory allocation fails.
+    ///
+    /// # Errors
+    /// If memory allocation fails.
+    pub fn try_clone(&self) -> Result<Self> {
+        Ok(Self { filter: self.filter.try_clone()?, secret: self.secret, values: PhantomData })
     }
 
     /// Removes all values.
@@ -111,6 +115,13 @@ impl<T: Hash + ?Sized> TypedBloomFilter<T> {
 impl<T: ?Sized> Clone for TypedBloomFilter<T> {
     fn clone(&self) -> Self {
         Self { filter: self.filter.clone(), secret: self.secret, values: PhantomData }
+    }
+}
+
+impl<T: ?Sized> PartialEq for TypedBloomFilter<T> {
+    /// Compares secret, size and bits.
+    fn eq(&self, other: &Self) -> bool {
+        self.secret == other.secret && self.filter == other.filter
     }
 }
 

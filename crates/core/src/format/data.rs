@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::store::{CacheLine, Owned, SliceStore, Store, StoreMut as _, lines_as_bytes_mut};
 
 /// A source of the lines of data, in order.
-pub trait DataSource {
+pub(crate) trait DataSource {
     /// The memory of the parts.
     type Store: Store;
 

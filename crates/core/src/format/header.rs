@@ -188,8 +188,8 @@ impl Header {
         };
         let longer = header.metadata_length > MAX_METADATA;
         if longer {
-            let (most, found) = (MAX_METADATA, header.metadata_length);
-            return Err(Error::corrupt("metadata length", AT_METADATA_LENGTH, most, found));
+            let (max, found) = (MAX_METADATA, header.metadata_length);
+            return Err(Error::corrupt("metadata length", AT_METADATA_LENGTH, max, found));
         }
         if long(AT_DATA) != header.data_at() {
             return Err(Error::corrupt("data offset", AT_DATA, header.data_at(), long(AT_DATA)));
@@ -247,8 +247,8 @@ impl Header {
     }
 
     /// The error for more keys than the `most` that the layout has slots for.
-    pub(crate) fn bad_inserted(&self, most: u64) -> Error {
-        Error::corrupt("keys inserted", AT_INSERTED, format!("up to {most}"), self.info.inserted)
+    pub(crate) fn bad_inserted(&self, max: u64) -> Error {
+        Error::corrupt("keys inserted", AT_INSERTED, format!("up to {max}"), self.info.inserted)
     }
 
     /// The error for parameter `at`.

@@ -1,6 +1,7 @@
 //! The types of filters.
 
 use core::fmt;
+use core::str::FromStr;
 
 use crate::error::{Error, Result};
 
@@ -85,6 +86,16 @@ impl FilterType {
             .into_iter()
             .find(|kind| kind.number() == number)
             .ok_or_else(|| Error::version(number))
+    }
+}
+
+impl FromStr for FilterType {
+    type Err = Error;
+
+    /// Parses the [name](Self::name) of a type.
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|filter_type| filter_type.name() == name);
+        found.ok_or_else(|| Error::invalid("filter type", "the name of one", name))
     }
 }
 

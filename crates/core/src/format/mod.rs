@@ -9,7 +9,7 @@
 //! * [`read`], [`write`]: the parts of a file in order.
 //!
 //! Any bytes give an error or a valid filter. Opening reads the header and the lengths of the parts
-//! only; [`Persist::verify`](persist::Persist::verify) reads every byte. A length in a
+//! only; `verify` reads every byte. A length in a
 //! file is compared with the number of bytes that are there before memory is allocated for it. The
 //! same filter is written as the same bytes on every machine.
 

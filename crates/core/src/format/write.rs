@@ -1,8 +1,11 @@
 //! Writing a `.petal` file.
 
+use std::fs::{self, File};
 use std::io::Write;
+use std::path::Path;
 
 use super::header::{HEADER, MAX_METADATA};
+use super::persist::Save;
 use super::serialized::SerializedView;
 use crate::error::{Error, Result};
 use crate::store::lines_as_bytes;
@@ -29,4 +32,33 @@ pub(crate) fn write(
     }
     out.flush()?;
     Ok(())
+}
+
+/// Returns the bytes of the file of a filter without metadata.
+pub(crate) fn to_bytes(filter: &impl Save) -> Result<Vec<u8>> {
+    let view = filter.serialized();
+    let len = view.complete_header(0, 0).file_length();
+    let mut bytes = Vec::new();
+    usize::try_from(len)
+        .ok()
+        .and_then(|len| bytes.try_reserve_exact(len).ok())
+        .ok_or_else(|| Error::alloc(len))?;
+    write(&mut bytes, &view, "")?;
+    Ok(bytes)
+}
+
+/// Writes a file beside `path`, and renames it when it is complete.
+pub(crate) fn save(filter: &impl Save, path: &Path) -> Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let written = File::create(&part).map_err(Error::from).and_then(|mut file| {
+        write(&mut file, &filter.serialized(), "")?;
+        Ok(file.sync_all()?)
+    });
+    let renamed = written.and_then(|()| Ok(fs::rename(&part, path)?));
+    if renamed.is_err() {
+        // The first error says more.
+        let _ = fs::remove_file(&part);
+    }
+    renamed
 }

@@ -92,7 +92,7 @@ impl BlockedLayout {
     ///
     /// # Errors
     /// As of [`for_fpr`](Self::for_fpr).
-    pub fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
+    pub(crate) fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
         let capacity = check_target(capacity, fpr)?;
         let sized = |lanes: u32, table: &[(f64, u32)]| {
             let probes = probes_in(table, lanes, fpr);
@@ -132,7 +132,7 @@ impl BlockedLayout {
     /// # Errors
     /// If `fpr` is not between 0 and 1 or is not attainable at this capacity, or `probes` is not 1
     /// to 16.
-    pub fn for_fpr_with_probes(capacity: u64, fpr: f64, probes: u32) -> Result<Self> {
+    pub(crate) fn for_fpr_with_probes(capacity: u64, fpr: f64, probes: u32) -> Result<Self> {
         let capacity = check_target(capacity, fpr)?;
         let Self { lanes, .. } = Self::for_bits(1, probes)?;
         if !probes_for(lanes, fpr).contains(&probes) {
@@ -146,7 +146,7 @@ impl BlockedLayout {
     ///
     /// # Errors
     /// If `memory` is less than a block, or `probes` is not 1 to 16.
-    pub fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
+    pub(crate) fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
         let Self { lanes, .. } = Self::for_bits(1, probes)?;
         let blocks = memory.as_u64() / u64::from(lanes * 8);
         if blocks == 0 || blocks > MAX_LINES {
@@ -161,7 +161,7 @@ impl BlockedLayout {
     ///
     /// # Errors
     /// If `fpr` is not between 0 and 1.
-    pub fn max_capacity(memory: ByteSize, fpr: f64) -> Result<u64> {
+    pub(crate) fn max_capacity(memory: ByteSize, fpr: f64) -> Result<u64> {
         max_capacity(memory, fpr, |keys| Ok(Self::for_fpr(keys, fpr)?.size_bytes()))
     }
 

@@ -40,7 +40,7 @@ impl ClassicLayout {
     ///
     /// # Errors
     /// As of [`for_fpr`](Self::for_fpr).
-    pub fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
+    pub(crate) fn for_least_space(capacity: u64, fpr: f64) -> Result<Self> {
         let capacity = check_target(capacity, fpr)?;
         let ideal = best_probes(fpr);
         let near = ideal.saturating_sub(2).max(1)..=(ideal + 2).min(MAX_PROBES);
@@ -87,7 +87,7 @@ impl ClassicLayout {
     /// # Errors
     /// If `fpr` is not between 0 and 1 or is not attainable at this capacity, or `probes` is not 1
     /// to 64.
-    pub fn for_fpr_with_probes(capacity: u64, fpr: f64, probes: u32) -> Result<Self> {
+    pub(crate) fn for_fpr_with_probes(capacity: u64, fpr: f64, probes: u32) -> Result<Self> {
         let capacity = check_target(capacity, fpr)?;
         Self::for_bits(1, probes)?;
         let best = Self::smallest_with_probes(capacity, fpr, probes, MAX_BITS);
@@ -98,7 +98,7 @@ impl ClassicLayout {
     ///
     /// # Errors
     /// If `memory` is less than a cache line of 64 bytes, or `probes` is not 1 to 64.
-    pub fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
+    pub(crate) fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
         Self::for_bits(check_memory(memory.as_u64())? * LINE_BITS, probes)
     }
 
@@ -108,7 +108,7 @@ impl ClassicLayout {
     ///
     /// # Errors
     /// If `fpr` is not between 0 and 1.
-    pub fn max_capacity(memory: ByteSize, fpr: f64) -> Result<u64> {
+    pub(crate) fn max_capacity(memory: ByteSize, fpr: f64) -> Result<u64> {
         max_capacity(memory, fpr, |keys| Ok(Self::for_fpr(keys, fpr)?.size_bytes()))
     }
 

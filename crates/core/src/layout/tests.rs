@@ -84,10 +84,10 @@ fn probes_for_the_least_space_need_the_least_space() {
 fn least_space_keeps_the_rate_and_is_never_larger() {
     for keys in [1, 10, 20, 60, 100, 1000, 30_000, 1_000_000] {
         for rate in [0.6, 0.3, 0.1, 0.05, 0.021, 0.019, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 1e-6, 1e-9] {
-            let least = BlockedLayout::for_least_space(keys, rate).unwrap();
-            assert!(least.fpr(keys) <= rate, "{keys} {rate}");
+            let smallest = BlockedLayout::for_least_space(keys, rate).unwrap();
+            assert!(smallest.fpr(keys) <= rate, "{keys} {rate}");
             let default = BlockedLayout::for_fpr(keys, rate).unwrap();
-            assert!(least.size_bytes() <= default.size_bytes() * 1001 / 1000, "{keys} {rate}");
+            assert!(smallest.size_bytes() <= default.size_bytes() * 1001 / 1000, "{keys} {rate}");
             let classic = ClassicLayout::for_least_space(keys, rate).unwrap();
             let default = ClassicLayout::for_fpr(keys, rate).unwrap();
             assert!(classic.fpr(keys) <= rate && classic.bits <= default.bits, "{keys} {rate}");
@@ -97,8 +97,8 @@ fn least_space_keeps_the_rate_and_is_never_larger() {
     let bits_per_key =
         |rate| BlockedLayout::for_least_space(1_000_000, rate).unwrap().bits() as f64 / 1e6;
     let found = [0.1, 0.01, 1e-3, 1e-4].map(bits_per_key);
-    let most = [4.87, 9.87, 15.07, 20.7];
-    assert!(found.iter().zip(most).all(|(found, most)| *found < most), "{found:?}");
+    let max_bits = [4.87, 9.87, 15.07, 20.7];
+    assert!(found.iter().zip(max_bits).all(|(found, max)| *found < max), "{found:?}");
     // Filters of one rate can be compared and folded.
     let layouts =
         [30_000, 80_000, 10_000_000].map(|keys| BlockedLayout::for_least_space(keys, 0.01));
@@ -278,10 +278,11 @@ fn max_capacity_fits_and_one_more_key_does_not() {
 
 /// Returns the rounding unit of a size; before rounding it may have been the next smaller unit.
 fn unit(extent: u64) -> u64 {
-    let most = extent / 1000;
-    let small = (extent - most).max(1) / 1000;
-    let largest = |most| ROUND_UNITS.into_iter().rev().find(|unit| *unit <= most).unwrap_or(1);
-    if extent.is_multiple_of(largest(most)) { largest(most) } else { largest(small) }
+    let max_step = extent / 1000;
+    let small = (extent - max_step).max(1) / 1000;
+    let largest =
+        |max_step| ROUND_UNITS.into_iter().rev().find(|unit| *unit <= max_step).unwrap_or(1);
+    if extent.is_multiple_of(largest(max_step)) { largest(max_step) } else { largest(small) }
 }
 
 #[test]

@@ -190,14 +190,14 @@ fn classic_fpr_by_ball(balls: u64, bits: usize, probes: u32) -> f64 {
 /// Returns the number of keys at which half of `bits` bits are set, where a filter with this number of
 /// probes is the smallest for its rate: n = m ln 2 / k.
 #[must_use]
-pub fn half_full_capacity(bits: u64, probes: u32) -> u64 {
+pub(crate) fn half_full_capacity(bits: u64, probes: u32) -> u64 {
     (bits as f64 * core::f64::consts::LN_2 / f64::from(probes)) as u64
 }
 
 /// Returns the number of bits of which half are set at `keys` keys: the inverse of
 /// [`half_full_capacity`].
 #[must_use]
-pub fn half_full_bits(keys: u64, probes: u32) -> u64 {
+pub(crate) fn half_full_bits(keys: u64, probes: u32) -> u64 {
     (keys as f64 * f64::from(probes) / core::f64::consts::LN_2).ceil() as u64
 }
 

@@ -14,7 +14,7 @@ use super::collision_probability;
 /// Source: Pandey et al. 2021, "Vector quotient filters", section 5, with equality in place of their
 /// bound.
 #[must_use]
-pub fn fingerprint_pair_fpr(keys: u64, fingerprints: u64, region: u64) -> f64 {
+pub(crate) fn fingerprint_pair_fpr(keys: u64, fingerprints: u64, region: u64) -> f64 {
     if keys == 0 {
         return 0.0;
     }

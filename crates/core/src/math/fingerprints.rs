@@ -9,7 +9,7 @@
 /// Source: Bender et al. 2012, "Don't thrash: how to cache your hash on flash", with equality
 /// in place of their bound.
 #[must_use]
-pub fn fingerprint_fpr(keys: u64, fingerprints: u64) -> f64 {
+pub(crate) fn fingerprint_fpr(keys: u64, fingerprints: u64) -> f64 {
     if keys == 0 {
         return 0.0;
     }
@@ -23,7 +23,7 @@ pub fn fingerprint_fpr(keys: u64, fingerprints: u64) -> f64 {
 /// fraction of a, each fingerprint has ⌊a⌋ hashes or one more, so the probability is
 /// (a² + f·(1-f)) · R/2¹²⁸, and f·(1-f) is at most 1/4.
 #[must_use]
-pub fn collision_probability(fingerprints: u64) -> f64 {
+pub(crate) fn collision_probability(fingerprints: u64) -> f64 {
     let range = fingerprints.max(1) as f64;
     (1.0 / range + range / 2f64.powi(130)).min(1.0)
 }
@@ -34,7 +34,7 @@ pub fn collision_probability(fingerprints: u64) -> f64 {
 /// This is the occupancy problem, as in [`cardinality`](super::cardinality) with one bit a key. The
 /// relative standard error is about √(d/2) / R for d far below R, which is negligible.
 #[must_use]
-pub fn distinct_keys(distinct: u64, fingerprints: u64) -> f64 {
+pub(crate) fn distinct_keys(distinct: u64, fingerprints: u64) -> f64 {
     let range = fingerprints.max(1) as f64;
     if distinct == 0 || distinct >= fingerprints {
         return if distinct == 0 { 0.0 } else { f64::INFINITY };

@@ -23,7 +23,7 @@ pub fn layer_share(layer: u32) -> f64 {
 /// Correctly rounded for layers and parts of at least 20 bits, so that it is the same on every
 /// machine.
 #[must_use]
-pub fn growth_layer_share(layer: u32, parts: u64) -> f64 {
+pub(crate) fn growth_layer_share(layer: u32, parts: u64) -> f64 {
     let (layer, parts) = (f64::from(layer), parts as f64);
     if layer == 0.0 { 1.0 - 1.0 / parts } else { 1.0 / (parts * (layer * (layer + 1.0))) }
 }

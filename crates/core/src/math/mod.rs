@@ -32,18 +32,19 @@ mod static_filter;
 pub(crate) use blocked::approximate_blocked_fpr;
 pub use blocked::{ALTERNATING_FLOOR, blocked_fpr};
 pub(crate) use classic::approximate_classic_fpr;
-pub use classic::{
-    classic_bits, classic_capacity, classic_fpr, half_full_bits, half_full_capacity,
-    optimal_probes, textbook_fpr,
-};
+pub use classic::{classic_bits, classic_capacity, classic_fpr, optimal_probes, textbook_fpr};
+pub(crate) use classic::{half_full_bits, half_full_capacity};
 pub use estimates::{cardinality, is_overfull};
 #[cfg(test)]
 pub(crate) use evaluations::EVALUATIONS;
-pub use fingerprint_pairs::fingerprint_pair_fpr;
-pub use fingerprints::{collision_probability, distinct_keys, fingerprint_fpr};
-pub use layers::{expected_insertions, generation_fpr, growth_layer_share, layer_share};
+pub(crate) use fingerprint_pairs::fingerprint_pair_fpr;
+pub(crate) use fingerprints::{collision_probability, distinct_keys, fingerprint_fpr};
+pub(crate) use layers::growth_layer_share;
+pub use layers::{expected_insertions, generation_fpr, layer_share};
 pub use overlap::{Estimate, Overlap, blocked_standard_error, classic_standard_error, overlap};
 pub(crate) use probability::Approximate;
 pub use probability::{hash_floor, probability_of_any, probability_of_either};
-pub use saturation::{saturated_share, saturated_share_after};
-pub use static_filter::{information_bits, static_bits, static_columns, static_fpr};
+pub use saturation::saturated_share;
+pub(crate) use saturation::saturated_share_after;
+pub use static_filter::information_bits;
+pub(crate) use static_filter::{static_bits, static_columns, static_fpr};

@@ -51,7 +51,7 @@ pub fn saturated_share(mean: f64, max_count: u64) -> f64 {
 /// Source: first-passage times of birth-death chains (Karlin & Taylor 1975, chapter 4). Tests
 /// compare it with filters after thousands of turnovers: within 10 %, for blocked filters 20 %.
 #[must_use]
-pub fn saturated_share_after(mean: f64, max_count: u64, turnovers: f64) -> f64 {
+pub(crate) fn saturated_share_after(mean: f64, max_count: u64, turnovers: f64) -> f64 {
     let initial = saturated_share(mean, max_count);
     if !(mean > 0.0 && turnovers > 0.0) {
         return initial;

@@ -9,7 +9,7 @@
 /// The mean number of bits, b + share, exceeds log2(1/ε) by at most 0.087 (at ε = 0.72 · 2^-b),
 /// which is 2.4 % at a rate of 10 %, 1.2 % at 1 % and 0.4 % at 10⁻⁶.
 #[must_use]
-pub fn static_columns(fpr: f64) -> (u32, f64) {
+pub(crate) fn static_columns(fpr: f64) -> (u32, f64) {
     let bits = (-fpr.log2()).floor().clamp(0.0, 1000.0);
     let share = 2.0 * (1.0 - fpr * bits.exp2());
     if share >= 1.0 {
@@ -22,7 +22,7 @@ pub fn static_columns(fpr: f64) -> (u32, f64) {
 /// Returns the rate if a share of all queries compares `bits + 1` bits and the others `bits`: the
 /// inverse of [`static_columns`].
 #[must_use]
-pub fn static_fpr(bits: u32, share: f64) -> f64 {
+pub(crate) fn static_fpr(bits: u32, share: f64) -> f64 {
     (-f64::from(bits)).exp2() * (1.0 - share / 2.0)
 }
 
@@ -41,7 +41,7 @@ const OVERHEAD: f64 = 1.03;
 /// Returns the approximate number of bits of a static filter in the ribbon layout for `keys` keys at the rate `fpr`: the
 /// exact number depends on the keys. Small filters take more.
 #[must_use]
-pub fn static_bits(keys: u64, fpr: f64) -> f64 {
+pub(crate) fn static_bits(keys: u64, fpr: f64) -> f64 {
     keys as f64 * information_bits(fpr) * OVERHEAD
 }
 

@@ -4,8 +4,7 @@ use super::layout::QuotientLayout;
 use super::{FilterInfo, QuotientFilter};
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
-use crate::hash::HashSpec;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters, setters};
 
 /// What determines the size.
 const NEEDED: &str = "capacity and false-positive rate, or slots and bits of a remainder";
@@ -16,7 +15,7 @@ const NEEDED: &str = "capacity and false-positive rate, or slots and bits of a r
 /// the rate.
 ///
 /// ```
-/// use petal::{Membership, QuotientFilter};
+/// use petal::QuotientFilter;
 ///
 /// let grows = QuotientFilter::builder().capacity(1000).fpr(0.001).max_capacity(1 << 30).build()?;
 /// let fixed = QuotientFilter::builder().slots(1 << 10).remainder_bits(8).seed(7).build()?;
@@ -35,54 +34,25 @@ impl Default for QuotientBuilder {
 }
 
 impl QuotientBuilder {
-    /// Sets the capacity. Copies that are [added](QuotientFilter::add) count, because each takes a
-    /// slot.
-    #[must_use]
-    pub fn capacity(mut self, capacity: u64) -> Self {
-        self.spec.capacity = Some(capacity);
-        self
+    setters! {
+        /// Sets the capacity. Copies that are [added](QuotientFilter::add) count, because each takes a
+        /// slot.
+        capacity: u64 => capacity;
+
+        /// Sets the target false-positive rate at the capacity.
+        fpr: f64 => fpr;
+
+        /// Makes the filter grow automatically up to this number of keys, at the target rate.
+        max_capacity: u64 => max_capacity;
+
+        /// Sets the number of slots.
+        slots: u64 => slots;
+
+        /// Sets the number of bits of a remainder.
+        remainder_bits: u32 => slot_bits;
     }
 
-    /// Sets the target false-positive rate at the capacity.
-    #[must_use]
-    pub fn fpr(mut self, fpr: f64) -> Self {
-        self.spec.fpr = Some(fpr);
-        self
-    }
-
-    /// Makes the filter grow automatically up to this number of keys, at the target rate.
-    #[must_use]
-    pub fn max_capacity(mut self, keys: u64) -> Self {
-        self.spec.max_capacity = Some(keys);
-        self
-    }
-
-    /// Sets the number of slots.
-    #[must_use]
-    pub fn slots(mut self, slots: u64) -> Self {
-        self.spec.slots = Some(slots);
-        self
-    }
-
-    /// Sets the number of bits of a remainder.
-    #[must_use]
-    pub fn remainder_bits(mut self, bits: u32) -> Self {
-        self.spec.slot_bits = Some(bits);
-        self
-    }
-
-    /// Sets the seed of the default hash. False positives of different seeds are independent.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
-
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.spec.hash = hash;
-        self
-    }
+    hash_setters!(spec.hash);
 
     /// Creates an empty filter.
     ///
@@ -107,9 +77,9 @@ pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(QuotientLayout, FilterInf
     }
     Ok(match *spec {
         FilterSpec { capacity: Some(keys), fpr: Some(rate), max_capacity, .. } => {
-            let most = max_capacity.unwrap_or(keys).max(keys);
-            let layout = QuotientLayout::for_growth(keys, rate, most)?;
-            (layout, FilterInfo::planned(most, rate))
+            let max_keys = max_capacity.unwrap_or(keys).max(keys);
+            let layout = QuotientLayout::for_growth(keys, rate, max_keys)?;
+            (layout, FilterInfo::planned(max_keys, rate))
         }
         FilterSpec { slots: Some(slots), slot_bits: Some(bits), .. } => {
             let layout = QuotientLayout::new(slots, bits)?;

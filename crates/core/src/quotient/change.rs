@@ -1,7 +1,7 @@
 //! Inserting and removing keys.
 
 use super::QuotientFilter;
-use crate::batch::{for_each_chunk, try_for_each_chunk};
+use crate::batch::{key_methods, try_for_each_chunk};
 use crate::error::{Error, Result};
 use crate::kernel::quotient::InsertOutcome;
 use crate::key::Key;
@@ -9,31 +9,32 @@ use crate::results::BatchResults;
 use crate::store::{CacheLine, StoreMut};
 
 impl<S: StoreMut> QuotientFilter<S> {
-    /// Inserts a key as into a set and returns true if it was new. False means that it was present
-    /// or is a false positive; it then takes no slot.
-    ///
-    /// Cost: one hash; two cache lines and the slots from the home slot of the key to the next free
-    /// one: 10 on average while a filter is filled to its capacity, 200 for the last keys.
-    ///
-    /// # Errors
-    /// If no slot is free, or memory for growth cannot be allocated. No key is lost.
-    #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        self.insert_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&mut self] self.hash, -> Result<bool>;
+        /// Inserts a key as into a set and returns true if it was new. False means that it was present
+        /// or is a false positive; it then takes no slot.
+        ///
+        /// Cost: one hash; two cache lines and the slots from the home slot of the key to the next free
+        /// one: 10 on average while a filter is filled to its capacity, 200 for the last keys.
+        ///
+        /// # Errors
+        /// If no slot is free, or memory for growth cannot be allocated. No key is lost.
+        insert, insert_mixed_hash, insert_batch, insert_mixed_hashes;
+        |hashes, new| self.insert_run(hashes, false, new)
     }
 
     /// [`insert`](Self::insert) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
-        Ok(self.put(hash, false)? == InsertOutcome::New)
+        Ok(self.insert_one(hash, false)? == InsertOutcome::New)
     }
 
-    /// Adds a key as to a multiset, in a slot of its own, and returns true if it is the first copy.
+    /// Adds a key as to a multiset, in a slot of its own.
     ///
     /// Cost: as [`insert`](Self::insert). All copies of a key are adjacent: many thousands of one
     /// key slow down the keys around it.
@@ -42,7 +43,7 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// As [`insert`](Self::insert). Copies take the slots after the home slot. For a key near the
     /// end of the table, copies beyond 320 may fail though slots before it are free.
     #[inline]
-    pub fn add<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
+    pub fn add<K: Key + ?Sized>(&mut self, key: &K) -> Result<()> {
         self.add_mixed_hash(key.hash_with(&self.hash))
     }
 
@@ -51,12 +52,13 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// # Errors
     /// As [`add`](Self::add).
     #[inline]
-    pub fn add_mixed_hash(&mut self, hash: u64) -> Result<bool> {
-        Ok(self.put(hash, true)? == InsertOutcome::New)
+    pub fn add_mixed_hash(&mut self, hash: u64) -> Result<()> {
+        self.insert_one(hash, true).map(drop)
     }
 
     /// Inserts a hash; a copy of one that is present only if `as_copy`.
-    fn put(&mut self, hash: u64, as_copy: bool) -> Result<InsertOutcome> {
+    #[inline]
+    pub(super) fn insert_one(&mut self, hash: u64, as_copy: bool) -> Result<InsertOutcome> {
         if self.room_before_growth() == 0 {
             if !as_copy && self.contains_mixed_hash(hash) {
                 return Ok(InsertOutcome::AlreadyPresent);
@@ -82,59 +84,39 @@ impl<S: StoreMut> QuotientFilter<S> {
         if left > 0 || self.keeps_target_doubled(self.layout) { left } else { u64::MAX }
     }
 
-    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    ///
-    /// # Errors
-    /// As [`insert`](Self::insert). The keys before the one that failed are in the filter, the
-    /// others are not.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) -> Result<()> {
-        self.put_keys(keys, false, new)
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for hashes.
-    ///
-    /// # Errors
-    /// As [`insert_batch`](Self::insert_batch).
-    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.put_hashes(hashes, false, new.reset(hashes.len()))
-    }
-
-    /// [`add`](Self::add) for many keys in order; `new` has one result for each.
+    /// [`add`](Self::add) for many keys in order.
     ///
     /// Cost: as one by one, but cache misses overlap.
     ///
     /// # Errors
     /// As [`insert_batch`](Self::insert_batch).
-    pub fn add_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) -> Result<()> {
-        self.put_keys(keys, true, new)
+    pub fn add_batch<K: Key>(&mut self, keys: &[K]) -> Result<()> {
+        let spec = self.hash;
+        // The results are not used.
+        let mut new = BatchResults::new();
+        try_for_each_chunk(keys, &spec, &mut new, |hashes, new| self.insert_run(hashes, true, new))
     }
 
     /// [`add_batch`](Self::add_batch) for hashes.
     ///
     /// # Errors
     /// As [`insert_batch`](Self::insert_batch).
-    pub fn add_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.put_hashes(hashes, true, new.reset(hashes.len()))
+    pub fn add_mixed_hashes(&mut self, hashes: &[u64]) -> Result<()> {
+        self.add_and_report(hashes, &mut BatchResults::new())
     }
 
-    fn put_keys<K: Key>(
-        &mut self,
-        keys: &[K],
-        as_copies: bool,
-        new: &mut BatchResults,
-    ) -> Result<()> {
-        let spec = self.hash;
-        try_for_each_chunk(keys, &spec, new, |hashes, new| self.put_hashes(hashes, as_copies, new))
+    /// [`add_mixed_hashes`](Self::add_mixed_hashes) that reports which keys were new.
+    pub(super) fn add_and_report(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
+        self.insert_run(hashes, true, new.reset(hashes.len()))
     }
 
-    fn put_hashes(&mut self, hashes: &[u64], as_copies: bool, new: &mut [u64]) -> Result<()> {
+    /// Inserts hashes; copies of those that are present only if `as_copies`. `new` must be zero.
+    fn insert_run(&mut self, hashes: &[u64], as_copies: bool, new: &mut [u64]) -> Result<()> {
         let mut at = 0;
         while at < hashes.len() {
             let room = self.room_before_growth();
             if room == 0 {
-                let inserted = self.put(hashes[at], as_copies)?;
+                let inserted = self.insert_one(hashes[at], as_copies)?;
                 new[at / 64] |= u64::from(inserted == InsertOutcome::New) << (at % 64);
                 at += 1;
                 continue;
@@ -151,13 +133,14 @@ impl<S: StoreMut> QuotientFilter<S> {
         Ok(())
     }
 
-    /// Removes one copy of a key; false if it was certainly absent. See [`QuotientFilter`] for the
-    /// keys that may be removed.
-    ///
-    /// Cost: as [`insert`](Self::insert).
-    #[inline]
-    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&mut self] self.hash, -> bool;
+        /// Removes one copy of a key; false if it was certainly absent. See [`QuotientFilter`] for the
+        /// keys that may be removed.
+        ///
+        /// Cost: as [`insert`](Self::insert).
+        remove, remove_mixed_hash, remove_batch, remove_mixed_hashes;
+        |hashes, removed| self.remove_hashes(hashes, removed)
     }
 
     /// [`remove`](Self::remove) for a hash.
@@ -167,19 +150,6 @@ impl<S: StoreMut> QuotientFilter<S> {
         self.info.inserted -= u64::from(copies > 0);
         self.distinct -= u64::from(copies == 1);
         copies > 0
-    }
-
-    /// [`remove`](Self::remove) for many keys in order; `removed` has one result for each.
-    pub fn remove_batch<K: Key>(&mut self, keys: &[K], removed: &mut BatchResults) {
-        let spec = self.hash;
-        for_each_chunk(keys, &spec, removed, |hashes, removed| {
-            self.remove_hashes(hashes, removed);
-        });
-    }
-
-    /// [`remove_batch`](Self::remove_batch) for hashes.
-    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) {
-        self.remove_hashes(hashes, removed.reset(hashes.len()));
     }
 
     fn remove_hashes(&mut self, hashes: &[u64], removed: &mut [u64]) {

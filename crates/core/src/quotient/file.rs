@@ -39,7 +39,7 @@ impl<S: Store> Save for QuotientFilter<S> {
         self.info
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let mut header =
             Header::new(FilterType::Quotient, self.layout.slots(), self.hash, self.info);
         header.parameters[REMAINDER_BITS] = self.layout.remainder_bits().into();
@@ -87,8 +87,8 @@ impl<S: Store> Load for QuotientFilter<S> {
         self.table
             .check_early(self.store.lines(), lines, self.layout.slots(), &mut progress)
             .map_err(|fault| unsound(&fault, data_at))?;
-        let begin = self.table.line_of(progress.blocks);
-        let next_check = lines.saturating_add(lines.saturating_sub(begin));
+        let start = self.table.line_of(progress.blocks);
+        let next_check = lines.saturating_add(lines.saturating_sub(start));
         let TableCounts { total, distinct } = progress.counts;
         *state = CheckState {
             done: progress.blocks,

@@ -57,8 +57,8 @@ impl QuotientLayout {
         };
         let sized = |remainder_bits: u32| {
             let slots = room.max(fingerprints.div_ceil(1u64 << remainder_bits));
-            let most = MAX_SLOTS.min(1u64 << (MAX_BITS - remainder_bits));
-            (slots <= most).then_some(Self { slots, remainder_bits })
+            let max_slots = MAX_SLOTS.min(1u64 << (MAX_BITS - remainder_bits));
+            (slots <= max_slots).then_some(Self { slots, remainder_bits })
         };
         // Among equal sizes, the lowest rate wins.
         let by_size = |layout: &Self| (layout.lines(), Reverse(layout.remainder_bits));
@@ -71,7 +71,7 @@ impl QuotientLayout {
     ///
     /// # Errors
     /// As [`for_fpr`](Self::for_fpr) for the larger number of keys.
-    pub fn for_growth(keys: u64, rate: f64, max_capacity: u64) -> Result<Self> {
+    pub(crate) fn for_growth(keys: u64, rate: f64, max_capacity: u64) -> Result<Self> {
         let keys = keys.max(1);
         let end = Self::for_fpr(max_capacity.max(keys), rate)?;
         let doublings = (max_capacity / keys).max(1).ilog2();
@@ -199,28 +199,30 @@ mod tests {
 
     #[test]
     fn space() {
-        for (rate, most) in [(0.01, 9.62), (1e-3, 12.78), (1e-4, 17.0), (0.95 / 1024.0, 12.78)] {
+        for (rate, max_bits) in [(0.01, 9.62), (1e-3, 12.78), (1e-4, 17.0), (0.95 / 1024.0, 12.78)]
+        {
             let layout = QuotientLayout::for_fpr(1_000_000, rate).unwrap();
             let bits = layout.size_bytes() as f64 * 8.0 / 1e6;
-            assert!(bits <= most, "{rate}: {bits}");
+            assert!(bits <= max_bits, "{rate}: {bits}");
         }
     }
 
     #[test]
     fn growth_ends_at_the_maximum_capacity() {
-        for (keys, most) in [(1, 1_000_000), (1000, 3000), (1000, 4000), (7, 6), (1 << 20, 1 << 30)]
+        for (keys, max_keys) in
+            [(1, 1_000_000), (1000, 3000), (1000, 4000), (7, 6), (1 << 20, 1 << 30)]
         {
             for rate in [0.1, 0.01, 1e-5] {
-                let mut layout = QuotientLayout::for_growth(keys, rate, most).unwrap();
+                let mut layout = QuotientLayout::for_growth(keys, rate, max_keys).unwrap();
                 assert!(
                     layout.capacity() >= keys && layout.capacity() <= 3 * keys + 3,
                     "{layout:?}"
                 );
                 let fingerprints = layout.fingerprints();
-                while layout.capacity() < most {
+                while layout.capacity() < max_keys {
                     layout = layout.doubled().unwrap();
                 }
-                assert!(layout.fingerprints() == fingerprints && layout.fpr(most) <= rate);
+                assert!(layout.fingerprints() == fingerprints && layout.fpr(max_keys) <= rate);
             }
         }
     }

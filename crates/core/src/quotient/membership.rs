@@ -1,16 +1,20 @@
 //! The traits that all types of filters share, for quotient filters.
 
-use super::QuotientFilter;
+use super::{QuotientFilter, QuotientLayout};
 use crate::error::Result;
 use crate::explanation::{ExplainedPart, Explanation};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
+use crate::kernel::quotient::InsertOutcome;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, basic_stats, common_methods};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::{Store, StoreMut};
+
+common_methods!(QuotientFilter);
 
 impl<S: Store> Membership for QuotientFilter<S> {
     fn filter_type(&self) -> FilterType {
@@ -34,6 +38,11 @@ impl<S: Store> Membership for QuotientFilter<S> {
             ("distinct", self.distinct),
             ("growing", self.growing.into()),
         ]
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -64,51 +73,55 @@ impl<S: Store> Membership for QuotientFilter<S> {
         self.store.memory_usage() + size_of::<Self>() as u64
     }
 
-    /// Estimates the number of distinct keys from that of different fingerprints.
-    fn estimated_len(&self) -> f64 {
-        math::distinct_keys(self.distinct, self.layout.fingerprints())
-    }
-
     fn expected_fpr(&self, keys: u64) -> f64 {
         self.layout.fpr(keys)
     }
 
-    /// The share of all fingerprints that are in the filter.
-    fn estimated_fpr(&self) -> f64 {
-        (self.distinct as f64 * math::collision_probability(self.layout.fingerprints())).min(1.0)
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        (self.len() as f64 / self.layout.slots() as f64).min(1.0)
-    }
-
-    /// Exact: the rate depends on the number of different fingerprints, not on chance.
-    fn is_overfull(&self) -> bool {
-        let target = self.info.target_fpr;
-        target > 0.0 && self.distinct > self.layout.capacity_at_fpr(target)
-    }
-
-    /// Includes the automatic growth.
-    fn capacity_left(&self) -> Option<u64> {
-        if self.info.target_fpr == 0.0 {
-            return None;
+    /// The number of keys is estimated from that of different fingerprints; the rate is the share of
+    /// all fingerprints that are in the filter, and not due to chance. The capacity left includes the
+    /// automatic growth.
+    fn stats(&self) -> Stats {
+        let target_fpr = self.info.target_fpr;
+        let (len, fingerprints) = (self.len(), self.layout.fingerprints());
+        let estimated_len = math::distinct_keys(self.distinct, fingerprints);
+        let max_distinct = (target_fpr > 0.0).then(|| self.layout.capacity_at_fpr(target_fpr));
+        let left = |max: u64| {
+            let by_fpr = max.saturating_sub(estimated_len.ceil() as u64);
+            by_fpr.min(self.max_layout().capacity().saturating_sub(len))
+        };
+        let rate = self.distinct as f64 * math::collision_probability(fingerprints);
+        Stats {
+            estimated_len,
+            fill_ratio: (len as f64 / self.layout.slots() as f64).min(1.0),
+            capacity_left: max_distinct.map(left),
+            is_overfull: max_distinct.is_some_and(|max| self.distinct > max),
+            ..basic_stats(self, rate.min(1.0))
         }
-        let by_fpr = self.layout.capacity_at_fpr(self.info.target_fpr);
-        let by_fpr = by_fpr.saturating_sub(self.estimated_len().ceil() as u64);
+    }
+}
+
+impl<S: Store> QuotientFilter<S> {
+    /// Returns the layout after all automatic growth.
+    fn max_layout(&self) -> QuotientLayout {
         let mut layout = self.layout;
         while let Some(larger) = layout.doubled().filter(|_| self.growing)
             && self.keeps_target_doubled(layout)
         {
             layout = larger;
         }
-        Some(by_fpr.min(layout.capacity().saturating_sub(self.len())))
+        layout
     }
 }
 
 impl<S: StoreMut> MembershipMut for QuotientFilter<S> {
+    #[inline]
+    fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        Ok(self.insert_one(hash, true)? == InsertOutcome::New)
+    }
+
     /// [Adds](QuotientFilter::add) each key, so that it can be removed without losing others.
     fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.add_mixed_hashes(hashes, new)
+        self.add_and_report(hashes, new)
     }
 
     fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) -> Result<()> {

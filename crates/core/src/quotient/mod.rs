@@ -28,14 +28,13 @@ pub use builder::QuotientBuilder;
 pub(crate) use builder::dimensions;
 pub use layout::QuotientLayout;
 
-use crate::batch::for_each_chunk;
+use crate::batch::key_methods;
 use crate::error::{Error, Result};
 use crate::format::header::FilterInfo;
 use crate::hash::HashSpec;
 use crate::kernel::Kernel;
 use crate::kernel::quotient::{CheckProgress, Table, TableFault};
 use crate::key::Key;
-use crate::results::BatchResults;
 use crate::store::{Owned, Store};
 
 /// A filter that supports deletion, counting, growth, and union with filters of other sizes.
@@ -143,17 +142,18 @@ impl<S: Store> QuotientFilter<S> {
         Self { layout, hash, info, distinct, growing, table, store }
     }
 
-    /// Returns true if the key may be in the filter, false if it certainly is not.
-    ///
-    /// Cost: one hash; two cache lines on average.
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&self] self.hash, -> bool;
+        /// Returns true if the key may be in the filter, false if it certainly is not.
+        ///
+        /// Cost: one hash; two cache lines on average.
+        #[must_use]
+        contains, contains_mixed_hash, contains_batch;
+        |hashes, found| self.table.contains_batch(self.store.lines(), hashes, found)
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
@@ -165,15 +165,6 @@ impl<S: Store> QuotientFilter<S> {
     #[inline]
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);
-    }
-
-    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
-        for_each_chunk(keys, &self.hash, found, |hashes, found| {
-            self.table.contains_batch(self.store.lines(), hashes, found);
-        });
     }
 
     /// Returns the number of copies of the key: at least as many as were added and not removed,

@@ -6,7 +6,6 @@
 use super::ScalableBloomFilter;
 use crate::batch::CHUNK;
 use crate::error::Result;
-use crate::membership::Membership as _;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -30,8 +29,8 @@ pub(super) fn runs<'a>(
 }
 
 impl PendingKeys {
-    /// Starts with all hashes of a run.
-    fn begin(&mut self, hashes: &[u64]) {
+    /// Replaces the keys by all hashes of a run.
+    fn reset(&mut self, hashes: &[u64]) {
         self.hashes.clear();
         self.hashes.extend_from_slice(hashes);
         self.positions.clear();
@@ -73,7 +72,7 @@ impl<S: Store> ScalableBloomFilter<S> {
         found: &mut [u64],
         pending: &mut PendingKeys,
     ) {
-        pending.begin(hashes);
+        pending.reset(hashes);
         for layer in self.newest_first() {
             layer.contains_mixed_hashes(&pending.hashes, &mut pending.results);
             pending.results.iter().for_each(|at| set(found, pending.positions[at]));

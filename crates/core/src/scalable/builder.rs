@@ -4,8 +4,7 @@ use super::ScalableBloomFilter;
 use super::plan::LayerPlan;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
-use crate::hash::HashSpec;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters, setters};
 
 /// The default capacity of the first layer: 110 kB at a rate of 1 %, which fits a core's own cache
 /// and is little memory if the filter stays small.
@@ -30,31 +29,21 @@ impl ScalableBuilder {
         Self { spec: FilterSpec::new(FilterType::Scalable) }
     }
 
-    /// Sets the capacity of the first layer, an estimate of the number of keys \[default: 65,536\].
-    /// A wrong estimate costs space or time; the target rate holds anyway.
-    #[must_use]
-    pub fn capacity(mut self, capacity: u64) -> Self {
-        self.spec.capacity = Some(capacity);
-        self
-    }
+    setters! {
+        /// Sets the capacity of the first layer, an estimate of the number of keys \[default: 65,536\].
+        /// A wrong estimate costs space or time; the target rate holds anyway.
+        capacity: u64 => capacity;
 
-    /// Sets the target false-positive rate, for any number of keys.
-    ///
-    /// For very many keys 64-bit hashes do not reach a very low rate. The filter then grows on at the rate
-    /// that is possible: see [`keeps_fpr`](ScalableBloomFilter::keeps_fpr).
-    #[must_use]
-    pub fn fpr(mut self, fpr: f64) -> Self {
-        self.spec.fpr = Some(fpr);
-        self
-    }
+        /// Sets the target false-positive rate, for any number of keys.
+        ///
+        /// For very many keys 64-bit hashes do not reach a very low rate. The filter then grows on at the rate
+        /// that is possible: see [`keeps_fpr`](ScalableBloomFilter::keeps_fpr).
+        fpr: f64 => fpr;
 
-    /// Sets the ratio of the capacities of a layer and the layer before it, 1 to 32768
-    /// \[default: 2\]. A larger ratio makes queries faster and leaves more memory unused. There are
-    /// at most 64 layers: with a growth of 1, inserts beyond 64 times the first capacity fail.
-    #[must_use]
-    pub fn growth(mut self, growth: u64) -> Self {
-        self.spec.growth.factor = growth;
-        self
+        /// Sets the ratio of the capacities of a layer and the layer before it, 1 to 32768
+        /// \[default: 2\]. A larger ratio makes queries faster and leaves more memory unused. There are
+        /// at most 64 layers: with a growth of 1, inserts beyond 64 times the first capacity fail.
+        growth: u64 => growth.factor;
     }
 
     /// Sets a larger growth, `factor` (2 to 32768), after layers for fewer than `below` keys: for
@@ -82,18 +71,7 @@ impl ScalableBuilder {
         self
     }
 
-    /// Sets the seed of the default hash. False positives of different seeds are independent.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
-
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.spec.hash = hash;
-        self
-    }
+    hash_setters!(spec.hash);
 
     /// Creates an empty filter with one layer.
     ///

@@ -17,7 +17,6 @@ use crate::format::header::{Header, MAX_INSERTED};
 use crate::format::kind::FilterType;
 use crate::format::persist::{Load, Save};
 use crate::layout::BlockedLayout;
-use crate::membership::Membership as _;
 use crate::spec::Growth;
 use crate::store::{CacheLine, Store};
 
@@ -49,7 +48,7 @@ impl<S: Store> Save for ScalableBloomFilter<S> {
         }
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let layers = self.layers().into();
         let mut header = Header::new(FilterType::Scalable, layers, self.hash, self.info());
         let Growth { factor: growth, head_start, share } = self.plan.growth();

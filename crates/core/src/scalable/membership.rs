@@ -7,11 +7,14 @@ use crate::filter::BloomFilter;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut, counted};
+use crate::membership::{Membership, MembershipMut, basic_stats, common_methods, counted};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::{CacheLine, Store};
+
+common_methods!(ScalableBloomFilter);
 
 impl<S: Store> Membership for ScalableBloomFilter<S> {
     fn filter_type(&self) -> FilterType {
@@ -42,6 +45,11 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
             parameters.push(("growth_share", parts));
         }
         parameters
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -84,18 +92,6 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         self.plan.fpr()
     }
 
-    /// The sum over all layers, and the keys that are not in a layer because an older one seemed
-    /// to contain them.
-    fn estimated_len(&self) -> f64 {
-        let (mut len, mut not_found) = (0.0, 1.0);
-        for layer in self.oldest_first() {
-            len += layer.estimated_len() / not_found;
-            // Damaged data that were not verified may have all bits set.
-            not_found *= (1.0 - layer.estimated_fpr()).max(f64::MIN_POSITIVE);
-        }
-        len
-    }
-
     /// Includes the layers that will be needed. 1 if no number of layers holds `keys` keys.
     ///
     /// Cost: about a millisecond for each layer that is not there yet.
@@ -104,15 +100,25 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
         self.plan.expected_fpr(keys, layout)
     }
 
-    /// The rate at which any layer reports an absent key as present.
-    fn estimated_fpr(&self) -> f64 {
-        math::probability_of_any(self.oldest_first().map(BloomFilter::estimated_fpr))
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        let set = |layer: &BloomFilter<S>| layer.fill_ratio() * layer.size_bytes() as f64;
-        let bytes: u64 = self.oldest_first().map(BloomFilter::size_bytes).sum();
-        self.oldest_first().map(set).sum::<f64>() / bytes as f64
+    /// The rate is that at which any layer reports an absent key as present. The number of keys is the
+    /// sum over all layers, and the keys that are not in a layer because an older one seemed to
+    /// contain them.
+    fn stats(&self) -> Stats {
+        let layers: Vec<_> = self.oldest_first().map(BloomFilter::stats).collect();
+        let (mut estimated_len, mut not_found) = (0.0, 1.0);
+        for layer in &layers {
+            estimated_len += layer.estimated_len / not_found;
+            // Damaged data that were not verified may have all bits set.
+            not_found *= (1.0 - layer.estimated_fpr).max(f64::MIN_POSITIVE);
+        }
+        let bytes: u64 = layers.iter().map(|layer| layer.size_bytes).sum();
+        let set: f64 = layers.iter().map(|layer| layer.fill_ratio * layer.size_bytes as f64).sum();
+        let fprs = layers.iter().map(|layer| layer.estimated_fpr);
+        Stats {
+            estimated_len,
+            fill_ratio: set / bytes as f64,
+            ..basic_stats(self, math::probability_of_any(fprs))
+        }
     }
 
     fn block_fills(&self, steps: usize) -> Vec<u64> {
@@ -127,6 +133,11 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
 }
 
 impl MembershipMut for ScalableBloomFilter {
+    #[inline]
+    fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        self.insert_mixed_hash(hash)
+    }
+
     fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
         self.insert_mixed_hashes(hashes, new)
     }

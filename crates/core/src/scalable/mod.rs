@@ -32,7 +32,6 @@ use crate::error::{Error, Result};
 use crate::filter::BloomFilter;
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::Membership;
 use crate::results::BatchResults;
 use crate::store::{Owned, Store};
 
@@ -49,14 +48,14 @@ use plan::LayerPlan;
 /// Insert the keys of one into the other, or use plain filters.
 ///
 /// ```
-/// use petal::{Membership, ScalableBloomFilter};
+/// use petal::ScalableBloomFilter;
 ///
 /// let mut seen = ScalableBloomFilter::with_fpr(1000, 0.01)?;
 /// for key in 0..100_000u64 {
 ///     seen.insert(&key)?;
 /// }
 /// assert!(seen.contains(&99_999u64));
-/// assert!(seen.estimated_fpr() < 0.01);
+/// assert!(seen.stats().estimated_fpr < 0.01);
 /// # Ok::<_, petal::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -113,7 +112,7 @@ impl<S: Store> ScalableBloomFilter<S> {
         self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Membership::hash_spec), or
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
@@ -255,7 +254,7 @@ impl ScalableBloomFilter {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Membership::hash_spec), or with
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
     ///

@@ -8,10 +8,9 @@ use super::{FilterInfo, StaticFilter, Table, fuse, ribbon};
 use crate::batch::CHUNK;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
-use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::math;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters, setters};
 use crate::store::{Owned, StoreMut, lines_as_words_mut};
 use crate::threads::{run_each, useful_threads};
 
@@ -54,25 +53,12 @@ impl StaticBuilder {
         Self { spec, level: 0, threads: NonZeroUsize::MIN }
     }
 
-    /// Sets the target false-positive rate.
-    #[must_use]
-    pub fn fpr(mut self, fpr: f64) -> Self {
-        self.spec.fpr = Some(fpr);
-        self
+    setters! {
+        /// Sets the target false-positive rate.
+        fpr: f64 => fpr;
     }
 
-    /// Sets the seed of the default hash. False positives of different seeds are independent.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
-
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.spec.hash = hash;
-        self
-    }
+    hash_setters!(spec.hash);
 
     /// Chooses the layout: false, the default, for a ribbon, which takes the least space; true for a
     /// binary fuse filter, which is faster to query and to build, and takes 9 to 15 % above the

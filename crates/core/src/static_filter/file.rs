@@ -20,7 +20,7 @@ impl<S: Store> Save for StaticFilter<S> {
         self.info
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         with_table!(self, table => table.save(self.hash, self.info))
     }
 }

@@ -5,11 +5,14 @@ use crate::explanation::Explanation;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::Membership;
+use crate::membership::{Membership, basic_stats, common_methods};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::Store;
+
+common_methods!(StaticFilter);
 
 impl<S: Store> Membership for StaticFilter<S> {
     fn filter_type(&self) -> FilterType {
@@ -34,6 +37,11 @@ impl<S: Store> Membership for StaticFilter<S> {
         parameters
     }
 
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
+    }
+
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         self.contains_words(hashes, found.reset(hashes.len()));
     }
@@ -50,11 +58,6 @@ impl<S: Store> Membership for StaticFilter<S> {
         with_table!(self, table => table.memory_usage()) + size_of::<Self>() as u64
     }
 
-    /// The exact number, not an estimate.
-    fn estimated_len(&self) -> f64 {
-        self.info.inserted as f64
-    }
-
     /// Depends on the number of keys only by collisions of hashes.
     fn expected_fpr(&self, keys: u64) -> f64 {
         let fpr = match &self.table {
@@ -63,18 +66,16 @@ impl<S: Store> Membership for StaticFilter<S> {
         };
         math::probability_of_either(fpr, self.hash_floor(keys))
     }
-
-    /// See [`StaticFilter::fpr`].
-    fn estimated_fpr(&self) -> f64 {
-        self.fpr()
-    }
-
-    /// Returns the share of rows or slots that keys take.
-    fn fill_ratio(&self) -> f64 {
+    /// The number of keys and the rate are exact; the fill ratio is the share of equations or slots
+    /// that keys take.
+    fn stats(&self) -> Stats {
         let places = match &self.table {
             Table::Ribbon(table) => table.rows(),
             Table::Fuse(table) => table.slots(),
         };
-        if places == 0.0 { 0.0 } else { (self.info.inserted as f64 / places).min(1.0) }
+        Stats {
+            fill_ratio: if places == 0.0 { 0.0 } else { (self.len() as f64 / places).min(1.0) },
+            ..basic_stats(self, self.fpr())
+        }
     }
 }

@@ -139,7 +139,7 @@ impl<S: Store> StaticFilter<S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with the hash function of the hashes that
+    /// [`hash_spec`](Self::hash_spec), or with the hash function of the hashes that
     /// the filter was built from.
     #[inline(always)]
     #[must_use]
@@ -187,7 +187,7 @@ impl<S: Store> StaticFilter<S> {
     }
 
     /// Returns the exact false-positive rate: the share of absent keys that are found by chance. It
-    /// is at most the [target rate](crate::Membership::target_fpr), or with
+    /// is at most the [target rate](Self::target_fpr), or with
     /// [`StaticBuilder::fuse`] a millionth of it above.
     ///
     /// Cost: reads the cuts, a hundredth of the filter; with [`StaticBuilder::fuse`] constant.

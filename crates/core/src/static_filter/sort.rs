@@ -119,12 +119,12 @@ fn sort_group(
         target[*count as usize] = g;
     }
     // Each count is now the start of its digit.
-    let mut begin = 0;
+    let mut start = 0;
     for end in counts.iter().skip(1).map(|&end| end as usize).chain([digits]) {
-        if end - begin > 1 {
-            target[begin..end].sort_unstable();
+        if end - start > 1 {
+            target[start..end].sort_unstable();
         }
-        begin = end;
+        start = end;
     }
     Ok(())
 }
@@ -144,12 +144,12 @@ pub(super) fn drop_duplicates(sorted: &mut [u64]) -> usize {
 /// Moves the remaining elements of all runs to the front and returns their number. Each run is given
 /// by its length and the number of elements that remain at its front.
 pub(super) fn compact(hashes: &mut [u64], runs: impl Iterator<Item = (usize, usize)>) -> usize {
-    let (mut begin, mut to) = (0, 0);
+    let (mut start, mut to) = (0, 0);
     for (length, left) in runs {
-        if begin != to {
-            hashes.copy_within(begin..begin + left, to);
+        if start != to {
+            hashes.copy_within(start..start + left, to);
         }
-        begin += length;
+        start += length;
         to += left;
     }
     to

@@ -22,7 +22,7 @@ pub struct Mapped {
 
 impl Mapped {
     /// Maps a whole file without reading it, for
-    /// [`Persist::open_mapped`](crate::Persist::open_mapped).
+    /// [`AnyFilter::open_mapped`](crate::AnyFilter::open_mapped).
     ///
     /// # Errors
     /// If the file cannot be mapped.

@@ -18,6 +18,7 @@ pub(crate) use memory::Shared;
 mod memory {
     use super::super::cache_line::CacheLine;
     use super::super::owned::Owned;
+    use super::super::traits::Store as _;
     use super::AtomicCacheLine;
     use crate::sync::Ordering;
 
@@ -43,6 +44,10 @@ mod memory {
             unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) }
         }
 
+        pub(crate) fn memory_usage(&self) -> u64 {
+            self.0.memory_usage()
+        }
+
         /// Returns the number of set bits. Bits that other threads set meanwhile may not count.
         pub(crate) fn count_ones(&self) -> u64 {
             let words = self.lines().iter().flat_map(|line| &line.0);
@@ -65,7 +70,7 @@ mod memory {
     #[cfg(test)]
     mod tests {
         use super::*;
-        use crate::store::{Store as _, StoreMut as _};
+        use crate::store::StoreMut as _;
 
         #[test]
         fn conversion_keeps_the_memory() {

@@ -4,8 +4,7 @@ use super::layout::VectorQuotientLayout;
 use super::{FilterInfo, VectorQuotientFilter};
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
-use crate::hash::HashSpec;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters, setters};
 
 /// What determines the size.
 const NEEDED: &str = "capacity and false-positive rate, or blocks and bits of a tag";
@@ -16,7 +15,7 @@ const NEEDED: &str = "capacity and false-positive rate, or blocks and bits of a 
 /// rate.
 ///
 /// ```
-/// use petal::{Membership, VectorQuotientFilter};
+/// use petal::VectorQuotientFilter;
 ///
 /// let planned = VectorQuotientFilter::builder().capacity(1_000_000).fpr(0.005).build()?;
 /// let fixed = VectorQuotientFilter::builder().blocks(1000).tag_bits(8).seed(7).build()?;
@@ -35,47 +34,22 @@ impl Default for VectorQuotientBuilder {
 }
 
 impl VectorQuotientBuilder {
-    /// Sets the capacity. Copies that are [added](VectorQuotientFilter::add) count, because each takes
-    /// a slot.
-    #[must_use]
-    pub fn capacity(mut self, capacity: u64) -> Self {
-        self.spec.capacity = Some(capacity);
-        self
+    setters! {
+        /// Sets the capacity. Copies that are [added](VectorQuotientFilter::add) count, because each takes
+        /// a slot.
+        capacity: u64 => capacity;
+
+        /// Sets the target false-positive rate at the capacity.
+        fpr: f64 => fpr;
+
+        /// Sets the number of blocks.
+        blocks: u64 => slots;
+
+        /// Sets the number of bits of a tag: 6, 7, 8, 10, 13 or 18.
+        tag_bits: u32 => slot_bits;
     }
 
-    /// Sets the target false-positive rate at the capacity.
-    #[must_use]
-    pub fn fpr(mut self, fpr: f64) -> Self {
-        self.spec.fpr = Some(fpr);
-        self
-    }
-
-    /// Sets the number of blocks.
-    #[must_use]
-    pub fn blocks(mut self, blocks: u64) -> Self {
-        self.spec.slots = Some(blocks);
-        self
-    }
-
-    /// Sets the number of bits of a tag: 6, 7, 8, 10, 13 or 18.
-    #[must_use]
-    pub fn tag_bits(mut self, bits: u32) -> Self {
-        self.spec.slot_bits = Some(bits);
-        self
-    }
-
-    /// Sets the seed of the default hash. False positives of different seeds are independent.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
-
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.spec.hash = hash;
-        self
-    }
+    hash_setters!(spec.hash);
 
     /// Creates an empty filter.
     ///

@@ -1,7 +1,7 @@
 //! Inserting and removing keys.
 
 use super::VectorQuotientFilter;
-use crate::batch::{for_each_chunk, try_for_each_chunk};
+use crate::batch::{key_methods, try_for_each_chunk};
 use crate::error::{Error, Result};
 use crate::key::Key;
 use crate::results::BatchResults;
@@ -32,7 +32,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
         self.add_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`add`](Self::add) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or with
+    /// [`add`](Self::add) for a hash made with [`hash_spec`](Self::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
     ///
@@ -47,16 +47,17 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
         Ok(())
     }
 
-    /// Inserts a key as into a set and returns true if it was new. False means that it was present
-    /// or is a false positive; it then takes no slot.
-    ///
-    /// Cost: as [`contains`](Self::contains) and [`add`](Self::add).
-    ///
-    /// # Errors
-    /// As [`add`](Self::add).
-    #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        self.insert_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&mut self] self.hash, -> Result<bool>;
+        /// Inserts a key as into a set and returns true if it was new. False means that it was present
+        /// or is a false positive; it then takes no slot.
+        ///
+        /// Cost: as [`contains`](Self::contains) and [`add`](Self::add).
+        ///
+        /// # Errors
+        /// As [`add`](Self::add).
+        insert, insert_mixed_hash, insert_batch, insert_mixed_hashes;
+        |hashes, new| self.insert_run(hashes, Present::Skip, new)
     }
 
     /// [`insert`](Self::insert) for a hash.
@@ -96,31 +97,13 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
         if added < hashes.len() { Err(full()) } else { Ok(()) }
     }
 
-    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    ///
-    /// # Errors
-    /// As [`add_batch`](Self::add_batch).
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) -> Result<()> {
-        let spec = self.hash;
-        try_for_each_chunk(keys, &spec, new, |hashes, new| self.put(hashes, Present::Skip, new))
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for hashes.
-    ///
-    /// # Errors
-    /// As [`add_batch`](Self::add_batch).
-    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.put(hashes, Present::Skip, new.reset(hashes.len()))
-    }
-
     /// [`add_mixed_hashes`](Self::add_mixed_hashes) that reports which keys were new.
     pub(super) fn add_and_report(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
-        self.put(hashes, Present::Copy, new.reset(hashes.len()))
+        self.insert_run(hashes, Present::Copy, new.reset(hashes.len()))
     }
 
-    fn put(&mut self, hashes: &[u64], present: Present, new: &mut [u64]) -> Result<()> {
+    /// Inserts hashes; `new` must be zero.
+    fn insert_run(&mut self, hashes: &[u64], present: Present, new: &mut [u64]) -> Result<()> {
         for (at, hash) in hashes.iter().enumerate() {
             if let Some(later) = hashes.get(at + AHEAD) {
                 self.prefetch_mixed_hash(*later);
@@ -134,13 +117,14 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
         Ok(())
     }
 
-    /// Removes one copy of a key; false if it was certainly absent. See [`VectorQuotientFilter`] for
-    /// the keys that may be removed.
-    ///
-    /// Cost: as [`contains`](Self::contains).
-    #[inline]
-    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.remove_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&mut self] self.hash, -> bool;
+        /// Removes one copy of a key; false if it was certainly absent. See [`VectorQuotientFilter`] for
+        /// the keys that may be removed.
+        ///
+        /// Cost: as [`contains`](Self::contains).
+        remove, remove_mixed_hash, remove_batch, remove_mixed_hashes;
+        |hashes, removed| self.info.inserted -= self.table.remove_batch(self.store.lines_mut(), hashes, removed)
     }
 
     /// [`remove`](Self::remove) for a hash.
@@ -149,25 +133,6 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
         let removed = self.table.remove(self.store.lines_mut(), hash);
         self.info.inserted -= u64::from(removed);
         removed
-    }
-
-    /// [`remove`](Self::remove) for many keys in order; `removed` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    pub fn remove_batch<K: Key>(&mut self, keys: &[K], removed: &mut BatchResults) {
-        let spec = self.hash;
-        for_each_chunk(keys, &spec, removed, |hashes, removed| {
-            self.remove_hashes(hashes, removed);
-        });
-    }
-
-    /// [`remove_batch`](Self::remove_batch) for hashes.
-    pub fn remove_mixed_hashes(&mut self, hashes: &[u64], removed: &mut BatchResults) {
-        self.remove_hashes(hashes, removed.reset(hashes.len()));
-    }
-
-    fn remove_hashes(&mut self, hashes: &[u64], removed: &mut [u64]) {
-        self.info.inserted -= self.table.remove_batch(self.store.lines_mut(), hashes, removed);
     }
 
     /// Removes all keys.

@@ -26,7 +26,7 @@ impl<S: Store> Save for VectorQuotientFilter<S> {
         self.info
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let mut header =
             Header::new(FilterType::VectorQuotient, self.layout.blocks(), self.hash, self.info);
         header.parameters[TAG_BITS] = self.layout.tag_bits().into();

@@ -6,11 +6,14 @@ use crate::explanation::{ExplainedPart, Explanation};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, basic_stats, common_methods};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::{Store, StoreMut};
+
+common_methods!(VectorQuotientFilter);
 
 impl<S: Store> Membership for VectorQuotientFilter<S> {
     fn filter_type(&self) -> FilterType {
@@ -33,6 +36,11 @@ impl<S: Store> Membership for VectorQuotientFilter<S> {
             ("tag_bits", self.layout.tag_bits().into()),
             ("fingerprints", self.len()),
         ]
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -64,40 +72,33 @@ impl<S: Store> Membership for VectorQuotientFilter<S> {
         self.store.memory_usage() + size_of::<Self>() as u64
     }
 
-    /// Estimates the number of distinct keys, if each was added once: copies are counted.
-    fn estimated_len(&self) -> f64 {
-        self.len() as f64
-    }
-
     fn expected_fpr(&self, keys: u64) -> f64 {
         self.layout.fpr(keys)
     }
 
-    fn estimated_fpr(&self) -> f64 {
-        math::fingerprint_pair_fpr(self.len(), self.layout.fingerprints(), self.layout.region())
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        (self.len() as f64 / self.layout.slots() as f64).min(1.0)
-    }
-
-    /// Exact if every key was added once. Copies count like keys but do not raise the rate, so with
-    /// copies it may be true too early.
-    fn is_overfull(&self) -> bool {
-        let target = self.info.target_fpr;
-        target > 0.0 && self.len() > self.layout.capacity_at_fpr(target)
-    }
-
-    fn capacity_left(&self) -> Option<u64> {
-        if self.info.target_fpr == 0.0 {
-            return None;
+    /// Exact if every key was added once. Copies count like keys but do not raise the rate, so that
+    /// with copies the filter may be overfull too early.
+    fn stats(&self) -> Stats {
+        let (len, layout) = (self.len(), self.layout);
+        let target_fpr = self.info.target_fpr;
+        let fpr = math::fingerprint_pair_fpr(len, layout.fingerprints(), layout.region());
+        let max = (target_fpr > 0.0).then(|| layout.capacity_at_fpr(target_fpr));
+        Stats {
+            fill_ratio: (len as f64 / layout.slots() as f64).min(1.0),
+            capacity_left: max.map(|max| max.min(layout.capacity()).saturating_sub(len)),
+            is_overfull: max.is_some_and(|max| len > max),
+            ..basic_stats(self, fpr)
         }
-        let capacity = self.layout.capacity_at_fpr(self.info.target_fpr);
-        Some(capacity.min(self.layout.capacity()).saturating_sub(self.len()))
     }
 }
 
 impl<S: StoreMut> MembershipMut for VectorQuotientFilter<S> {
+    #[inline]
+    fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        let new = !self.contains_mixed_hash(hash);
+        self.add_mixed_hash(hash).map(|()| new)
+    }
+
     /// [Adds](VectorQuotientFilter::add) each key, so that it can be removed without losing others.
     fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
         self.add_and_report(hashes, new)

@@ -22,14 +22,13 @@ pub use builder::VectorQuotientBuilder;
 pub(crate) use builder::dimensions;
 pub use layout::VectorQuotientLayout;
 
-use crate::batch::for_each_chunk;
+use crate::batch::key_methods;
 use crate::error::{Error, Result};
 use crate::format::header::FilterInfo;
 use crate::hash::HashSpec;
 use crate::kernel::Kernel;
 use crate::kernel::vector_quotient::{BlockFault, PairTable};
 use crate::key::Key;
-use crate::results::BatchResults;
 use crate::store::{CacheLine, Owned, Store};
 
 /// A filter with fast deletion: each operation touches one or two cache lines, however full the filter
@@ -120,17 +119,18 @@ impl<S: Store> VectorQuotientFilter<S> {
         Self { layout, hash, info, table, store }
     }
 
-    /// Returns true if the key may be in the filter, false if it certainly is not.
-    ///
-    /// Cost: one hash; one cache line for most present keys, two for absent ones, read at once.
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_mixed_hash(key.hash_with(&self.hash))
+    key_methods! {
+        self [&self] self.hash, -> bool;
+        /// Returns true if the key may be in the filter, false if it certainly is not.
+        ///
+        /// Cost: one hash; one cache line for most present keys, two for absent ones, read at once.
+        #[must_use]
+        contains, contains_mixed_hash, contains_batch;
+        |hashes, found| self.table.contains_batch(self.store.lines(), hashes, found)
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
@@ -142,15 +142,6 @@ impl<S: Store> VectorQuotientFilter<S> {
     #[inline]
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);
-    }
-
-    /// [`contains`](Self::contains) for many keys; `found` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
-        for_each_chunk(keys, &self.hash, found, |hashes, found| {
-            self.table.contains_batch(self.store.lines(), hashes, found);
-        });
     }
 
     /// Returns the number of copies of the key: at least as many as were added and not removed,

@@ -4,8 +4,7 @@ use super::WindowedBloomFilter;
 use super::plan::WindowPlan;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
-use crate::hash::HashSpec;
-use crate::spec::FilterSpec;
+use crate::spec::{FilterSpec, hash_setters, setters};
 
 /// What determines the size.
 const NEEDED: &str = "capacity and false-positive rate";
@@ -31,50 +30,25 @@ impl WindowedBuilder {
         Self { spec: FilterSpec::new(FilterType::Windowed) }
     }
 
-    /// Sets the number of keys in the window: its length in insertions, or with
-    /// [`time`](Self::time) the number of keys planned for.
-    #[must_use]
-    pub fn capacity(mut self, capacity: u64) -> Self {
-        self.spec.capacity = Some(capacity);
-        self
+    setters! {
+        /// Sets the number of keys in the window: its length in insertions, or with
+        /// [`time`](Self::time) the number of keys planned for.
+        capacity: u64 => capacity;
+
+        /// Sets the target false-positive rate at the capacity.
+        fpr: f64 => fpr;
+
+        /// Makes the window the last `ticks` of the caller's clock instead of a number of insertions.
+        time: u64 => window;
+
+        /// Sets the number of generations, 2 to 12 \[default: 4\]. The window moves in steps of one
+        /// generation. A key is forgotten after at least one window and at most G/(G-1) windows with G
+        /// generations; in a window of T ticks, before G · ⌈T/(G-1)⌉ ticks. Use at least 20 ticks per
+        /// generation, because the ticks of a generation are rounded up.
+        generations: u32 => generations;
     }
 
-    /// Sets the target false-positive rate at the capacity.
-    #[must_use]
-    pub fn fpr(mut self, fpr: f64) -> Self {
-        self.spec.fpr = Some(fpr);
-        self
-    }
-
-    /// Makes the window the last `ticks` of the caller's clock instead of a number of insertions.
-    #[must_use]
-    pub fn time(mut self, ticks: u64) -> Self {
-        self.spec.window = Some(ticks);
-        self
-    }
-
-    /// Sets the number of generations, 2 to 12 \[default: 4\]. The window moves in steps of one
-    /// generation. A key is forgotten after at least one window and at most G/(G-1) windows with G
-    /// generations; in a window of T ticks, before G · ⌈T/(G-1)⌉ ticks. Use at least 20 ticks per
-    /// generation, because the ticks of a generation are rounded up.
-    #[must_use]
-    pub fn generations(mut self, generations: u32) -> Self {
-        self.spec.generations = generations;
-        self
-    }
-
-    /// Sets the seed of the default hash. False positives of different seeds are independent.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.hash(HashSpec::rapid(seed))
-    }
-
-    /// Sets the hash.
-    #[must_use]
-    pub fn hash(mut self, hash: HashSpec) -> Self {
-        self.spec.hash = hash;
-        self
-    }
+    hash_setters!(spec.hash);
 
     /// Creates an empty filter with clock 0.
     ///

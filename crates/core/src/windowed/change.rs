@@ -2,24 +2,24 @@
 
 use super::counts::GenerationCounts;
 use super::{WindowedBloomFilter, ring};
-use crate::batch::{CHUNK, for_each_chunk};
+use crate::batch::{CHUNK, for_each_hashes, key_methods};
 use crate::key::Key;
-use crate::results::BatchResults;
 use crate::store::{CacheLine, StoreMut};
 
 impl<S: StoreMut> WindowedBloomFilter<S> {
-    /// Inserts a key, or renews it, and returns true if it was new to the window. False means that it
-    /// was in the window or is a false positive.
-    ///
-    /// Cost: as [`contains`](Self::contains). By count, one of N / (G - 1) insertions clears a
-    /// generation, as in [`advance_to`](Self::advance_to).
-    #[inline]
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_mixed_hash(key.hash_with(&self.params.hash))
+    key_methods! {
+        self [&mut self] self.params.hash, -> bool;
+        /// Inserts a key, or renews it, and returns true if it was new to the window. False means that it
+        /// was in the window or is a false positive.
+        ///
+        /// Cost: as [`contains`](Self::contains). By count, one of N / (G - 1) insertions clears a
+        /// generation, as in [`advance_to`](Self::advance_to).
+        insert, insert_mixed_hash, insert_batch, insert_mixed_hashes;
+        |hashes, new| self.insert_chunks::<false>(hashes, new)
     }
 
     /// [`insert`](Self::insert) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
@@ -29,31 +29,32 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         self.insert_in_newest(hash)
     }
 
-    /// Inserts a key if the window does not contain it; returns true if it was inserted. A key that
-    /// is contained keeps its age: it expires one window after it was inserted, however often this is
-    /// called meanwhile.
-    ///
-    /// Use it to act on the first occurrence of each key within a window: [`insert`](Self::insert)
-    /// would renew the key each time.
-    ///
-    /// ```
-    /// use petal::WindowedBloomFilter;
-    ///
-    /// let mut sent = WindowedBloomFilter::with_time(1000, 1e-6, 60)?;
-    /// assert!(sent.insert_if_absent("alert"));
-    /// for second in 1..=60 {
-    ///     sent.advance_to(second);
-    ///     assert!(!sent.insert_if_absent("alert"));
-    /// }
-    /// sent.advance_to(80);
-    /// assert!(sent.insert_if_absent("alert"));
-    /// # Ok::<_, petal::Error>(())
-    /// ```
-    ///
-    /// Cost: as [`insert`](Self::insert).
-    #[inline]
-    pub fn insert_if_absent<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_mixed_hash_if_absent(key.hash_with(&self.params.hash))
+    key_methods! {
+        self [&mut self] self.params.hash, -> bool;
+        /// Inserts a key if the window does not contain it; returns true if it was inserted. A key that
+        /// is contained keeps its age: it expires one window after it was inserted, however often this is
+        /// called meanwhile.
+        ///
+        /// Use it to act on the first occurrence of each key within a window: [`insert`](Self::insert)
+        /// would renew the key each time.
+        ///
+        /// ```
+        /// use petal::WindowedBloomFilter;
+        ///
+        /// let mut sent = WindowedBloomFilter::with_time(1000, 1e-6, 60)?;
+        /// assert!(sent.insert_if_absent("alert"));
+        /// for second in 1..=60 {
+        ///     sent.advance_to(second);
+        ///     assert!(!sent.insert_if_absent("alert"));
+        /// }
+        /// sent.advance_to(80);
+        /// assert!(sent.insert_if_absent("alert"));
+        /// # Ok::<_, petal::Error>(())
+        /// ```
+        ///
+        /// Cost: as [`insert`](Self::insert).
+        insert_if_absent, insert_mixed_hash_if_absent, insert_batch_if_absent, insert_mixed_hashes_if_absent;
+        |hashes, new| self.insert_chunks::<true>(hashes, new)
     }
 
     /// [`insert_if_absent`](Self::insert_if_absent) for a hash: see
@@ -92,40 +93,14 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         new
     }
 
-    /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) {
-        let hash = self.params.hash;
-        for_each_chunk(keys, &hash, new, |hashes, new| self.insert_run::<false>(hashes, new));
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for hashes.
-    pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) {
-        let words = new.reset(hashes.len());
-        for (hashes, new) in hashes.chunks(CHUNK).zip(words.chunks_mut(CHUNK / 64)) {
-            self.insert_run::<false>(hashes, new);
+    /// Inserts hashes; `new` must be zero.
+    fn insert_chunks<const IF_ABSENT: bool>(&mut self, hashes: &[u64], new: &mut [u64]) {
+        for (hashes, new) in hashes.chunks(CHUNK).zip(new.chunks_mut(CHUNK / 64)) {
+            self.insert_run::<IF_ABSENT>(hashes, new);
         }
     }
 
-    /// [`insert_if_absent`](Self::insert_if_absent) for many keys in order; `new` has one result for
-    /// each.
-    ///
-    /// Cost: as one by one, but cache misses overlap.
-    pub fn insert_batch_if_absent<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) {
-        let hash = self.params.hash;
-        for_each_chunk(keys, &hash, new, |hashes, new| self.insert_run::<true>(hashes, new));
-    }
-
-    /// [`insert_batch_if_absent`](Self::insert_batch_if_absent) for hashes.
-    pub fn insert_mixed_hashes_if_absent(&mut self, hashes: &[u64], new: &mut BatchResults) {
-        let words = new.reset(hashes.len());
-        for (hashes, new) in hashes.chunks(CHUNK).zip(words.chunks_mut(CHUNK / 64)) {
-            self.insert_run::<true>(hashes, new);
-        }
-    }
-
-    /// Inserts a run of hashes; `new` must be zero.
+    /// Inserts at most [`CHUNK`] hashes; `new` must be zero.
     fn insert_run<const IF_ABSENT: bool>(&mut self, hashes: &[u64], new: &mut [u64]) {
         if self.insert_in_room::<IF_ABSENT>(hashes, new) {
             return;
@@ -208,5 +183,12 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
         if self.plan().ticks.is_some() {
             self.clock = now;
         }
+    }
+}
+
+impl<K: Key, S: StoreMut> Extend<K> for WindowedBloomFilter<S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        let spec = self.params.hash;
+        for_each_hashes(keys, spec, |hashes, new| self.insert_run::<false>(hashes, new));
     }
 }

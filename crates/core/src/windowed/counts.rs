@@ -102,18 +102,18 @@ mod tests {
         for generations in [2, 5, 6, 12] {
             let (mut counts, mut model) =
                 (GenerationCounts::zero(generations), [0u64; MAX_GENERATIONS]);
-            let most = generations as usize - 1;
+            let last = generations as usize - 1;
             assert_eq!(counts.memory_usage() > 0, generations > 5);
             for more in [1, u64::from(u32::MAX) - 1, 1, 7, u64::MAX] {
-                for at in [0, most] {
+                for at in [0, last] {
                     counts.add(at, more);
                     model[at] = model[at].saturating_add(more);
                 }
-                assert_eq!((counts.all(), counts.get(most)), (model, model[most]));
+                assert_eq!((counts.all(), counts.get(last)), (model, model[last]));
                 assert_eq!(GenerationCounts::new(generations, model), counts);
             }
             assert_eq!(
-                (counts.take(0), counts.take(most), counts.take(0)),
+                (counts.take(0), counts.take(last), counts.take(0)),
                 (u64::MAX, u64::MAX, 0)
             );
             assert_eq!(counts, GenerationCounts::zero(generations));

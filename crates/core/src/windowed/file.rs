@@ -59,7 +59,7 @@ impl<S: Store> Save for WindowedBloomFilter<S> {
         FilterInfo { capacity: self.plan().keys, target_fpr: self.plan().fpr, inserted }
     }
 
-    fn save(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
+    fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let layout = self.layout();
         let header =
             Header::new(FilterType::Windowed, layout.blocks(), self.params.hash, self.info());

@@ -7,11 +7,14 @@ use crate::filter::layout::sealed::LayoutImpl as _;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
-use crate::membership::{Membership, MembershipMut};
+use crate::membership::{Membership, MembershipMut, basic_stats, common_methods};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
+use crate::stats::Stats;
 use crate::store::{Store, StoreMut};
+
+common_methods!(WindowedBloomFilter);
 
 impl<S: Store> Membership for WindowedBloomFilter<S> {
     fn filter_type(&self) -> FilterType {
@@ -34,6 +37,11 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
             parameters.extend([("window_ticks", ticks), ("now", self.clock)]);
         }
         parameters
+    }
+
+    #[inline]
+    fn contains_mixed_hash(&self, hash: u64) -> bool {
+        self.contains_mixed_hash(hash)
     }
 
     fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
@@ -62,6 +70,35 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
         self.plan().fpr
     }
 
+    /// Returns the rate with `keys` distinct keys in each window, at its highest: just before the
+    /// oldest generation is cleared.
+    fn expected_fpr(&self, keys: u64) -> f64 {
+        self.plan().expected_fpr(self.layout(), keys)
+    }
+
+    /// The rate is that at which any generation reports an absent key as present. The capacity left is
+    /// what is left of the newest generation's share of a window by clock.
+    fn stats(&self) -> Stats {
+        let fpr = ring!(self, self.store.lines(), |ring| ring.fpr_from_bits());
+        let estimated_fpr = math::probability_of_either(fpr, math::hash_floor(self.inserted()));
+        let ones: u64 = self.store.lines().iter().map(|line| line.count_ones()).sum();
+        let newest = self.counts.get(self.newest());
+        Stats {
+            estimated_len: self.estimated_len(),
+            fill_ratio: ones as f64 / (self.size_bytes() * 8) as f64,
+            capacity_left: self
+                .window_ticks()
+                .map(|_| self.generation_capacity().saturating_sub(newest)),
+            ..basic_stats(self, estimated_fpr)
+        }
+    }
+
+    fn block_fills(&self, steps: usize) -> Vec<u64> {
+        self.layout().block_fills(self.store.lines(), steps)
+    }
+}
+
+impl<S: Store> WindowedBloomFilter<S> {
     /// Estimates the number of distinct keys from the bits that are set in any generation.
     fn estimated_len(&self) -> f64 {
         let lines = self.layout().lanes() as usize / 8;
@@ -78,38 +115,14 @@ impl<S: Store> Membership for WindowedBloomFilter<S> {
         let clear_ratio = clear as f64 / self.layout().bits() as f64;
         math::cardinality(clear_ratio, self.layout().bit_probability())
     }
-
-    /// Returns the rate with `keys` distinct keys in each window, at its highest: just before the
-    /// oldest generation is cleared.
-    fn expected_fpr(&self, keys: u64) -> f64 {
-        self.plan().expected_fpr(self.layout(), keys)
-    }
-
-    /// The rate at which any generation reports an absent key as present.
-    fn estimated_fpr(&self) -> f64 {
-        let fpr = ring!(self, self.store.lines(), |ring| ring.fpr_from_bits());
-        math::probability_of_either(fpr, math::hash_floor(self.inserted()))
-    }
-
-    fn fill_ratio(&self) -> f64 {
-        let words = self.store.lines().iter().flat_map(|line| line.0);
-        let ones: u64 = words.map(|word| u64::from(word.count_ones())).sum();
-        ones as f64 / (self.size_bytes() * 8) as f64
-    }
-
-    /// Returns what is left of the newest generation's share of a window by clock; `None` for a
-    /// window by count, which forgets old keys instead.
-    fn capacity_left(&self) -> Option<u64> {
-        let share = self.generation_capacity();
-        self.plan().ticks.map(|_| share.saturating_sub(self.counts.get(self.newest())))
-    }
-
-    fn block_fills(&self, steps: usize) -> Vec<u64> {
-        self.layout().block_fills(self.store.lines(), steps)
-    }
 }
 
 impl<S: StoreMut> MembershipMut for WindowedBloomFilter<S> {
+    #[inline]
+    fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
+        Ok(self.insert_mixed_hash(hash))
+    }
+
     fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
         self.insert_mixed_hashes(hashes, new);
         Ok(())

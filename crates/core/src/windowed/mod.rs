@@ -39,7 +39,6 @@ use crate::kernel::UnhashedKeys;
 use crate::kernel::classic::is_set;
 use crate::key::Key;
 use crate::layout::BlockedLayout;
-use crate::membership::Membership;
 use crate::results::BatchResults;
 use crate::store::{Owned, Store};
 
@@ -58,7 +57,7 @@ use plan::WindowPlan;
 /// forgotten after T · G/(G-1), rounded up to whole ticks of a generation. The caller sets the time
 /// with [`advance_to`](Self::advance_to), in any unit. The target rate holds while no more keys
 /// arrive in any T than the capacity, about evenly;
-/// [`is_overfull`](Membership::is_overfull) detects more.
+/// [`Stats::is_overfull`](crate::Stats::is_overfull) detects more.
 ///
 /// ```
 /// use petal::WindowedBloomFilter;
@@ -172,7 +171,7 @@ impl<S: Store> WindowedBloomFilter<S> {
         self.contains_mixed_hash(key.hash_with(&self.params.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Membership::hash_spec), or
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
@@ -217,7 +216,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// [`contains_at`](Self::contains_at) for many hashes.
     ///
     /// Cost: as one by one, but cache misses overlap. As
-    /// [`contains_mixed_hashes`](Membership::contains_mixed_hashes) until a generation has expired.
+    /// [`contains_mixed_hashes`](Self::contains_mixed_hashes) until a generation has expired.
     pub fn contains_mixed_hashes_at(&self, now: u64, hashes: &[u64], found: &mut BatchResults) {
         let live = self.live_slots(now);
         if live.count_ones() == self.generations() {

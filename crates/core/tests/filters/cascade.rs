@@ -1,7 +1,7 @@
 //! Filter cascades: exact results for the universe, the target rate outside it, corrupted files, and
 //! contradictory keys.
 
-use petal::{BatchResults, FilterCascade, Membership as _, Persist as _, verify_bytes};
+use petal::{BatchResults, FilterCascade, verify_bytes};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -47,7 +47,7 @@ fn rate_outside_the_universe_equals_prediction_and_target() {
         assert_eq!(found.count_ones(), 0);
         cascade.contains_mixed_hashes(&queries, &mut found);
         let (tries, yes) = (queries.len() as u64, found.count_ones());
-        let (low, high) = binomial_range(tries, cascade.estimated_fpr(), 0.999);
+        let (low, high) = binomial_range(tries, cascade.stats().estimated_fpr, 0.999);
         assert!((low..=high).contains(&yes), "{r} {s} {rate}: {yes} not in {low}..={high}");
         assert!(yes <= binomial_range(tries, rate, 0.999).1);
         for (at, &hash) in queries.iter().enumerate().take(20_000) {
@@ -137,6 +137,6 @@ fn modified_files_with_valid_checksums_are_safe() {
         for _ in 0..50 {
             let _ = cascade.contains_mixed_hash(rng.next_u64());
         }
-        assert!((0.0..=1.0).contains(&cascade.estimated_fpr()));
+        assert!((0.0..=1.0).contains(&cascade.stats().estimated_fpr));
     }
 }

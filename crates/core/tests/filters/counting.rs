@@ -1,9 +1,9 @@
 //! Counting filters: comparison with an array of counters, rates after removals, files.
 
+use petal::embed::{BlockedLayout, Layout};
 use petal::{
-    BatchResults, BlockedLayout, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter,
-    ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter, Filter, HashSpec, Layout,
-    Membership, MembershipMut, Persist as _,
+    BatchResults, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
+    CountingBloomFilter, CountingFilter, Filter, HashSpec, MembershipMut,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -37,21 +37,21 @@ fn tiny_and_full_filters_have_keys_and_overlap() {
     let empty = one.try_clone().unwrap();
     one.insert("key");
     one.union(&empty).unwrap();
-    assert!(one.inserted() == 1 && one.estimated_len().is_infinite());
+    assert!(one.inserted() == 1 && one.stats().estimated_len.is_infinite());
     for bits in 1..100 {
         let mut one = ClassicBloomFilter::with_bits(bits, 9).unwrap();
         let empty = one.try_clone().unwrap();
         one.insert("key");
         one.union(&empty).unwrap();
         assert!(one.inserted() >= 1, "{bits}");
-        one.insert_uncounted("key");
+        one.put("key");
         assert!(one.inserted() >= 1, "{bits}");
         assert!(one.union_folded(&empty).unwrap().inserted() >= 1, "{bits}");
     }
     let mut full = BloomFilter::with_bits(512, 8).unwrap();
     full.extend(0..10_000u64);
     let common = full.compare(&full).unwrap();
-    assert!(full.fill_ratio() == 1.0 && common.intersection.value.is_nan(), "{common:?}");
+    assert!(full.stats().fill_ratio == 1.0 && common.intersection.value.is_nan(), "{common:?}");
     assert!(common.jaccard.value.is_nan() && common.jaccard.error.is_infinite(), "{common:?}");
     let none = full.compare(&BloomFilter::with_bits(512, 8).unwrap()).unwrap();
     assert_eq!((none.intersection.value, none.intersection.error), (0.0, 0.0));
@@ -73,7 +73,9 @@ fn saturated_counters_are_never_decremented() {
             for _ in 1..max {
                 assert!(filter.remove("key"));
             }
-            assert!(!filter.remove("key") && filter.fill_ratio() == 0.0 && filter.inserted() == 0);
+            assert!(
+                !filter.remove("key") && filter.stats().fill_ratio == 0.0 && filter.inserted() == 0
+            );
             for _ in 0..max + 3 {
                 filter.insert("key");
             }
@@ -112,8 +114,8 @@ fn frozen_filter_equals_the_plain_filter() {
         // Each inserted false positive, and each key removed with an equal one, changes the count by one.
         let off = filter.inserted().abs_diff(keys);
         assert!(off < keys / 10, "{off} of {keys}");
-        assert_eq!(filter.estimated_len(), plain.estimated_len());
-        assert_eq!(filter.estimated_fpr(), plain.estimated_fpr());
+        assert_eq!(filter.stats().estimated_len, plain.stats().estimated_len);
+        assert_eq!(filter.stats().estimated_fpr, plain.stats().estimated_fpr);
     }
     test(BloomFilter::with_fpr(5000, 0.01), 5000);
     test(BloomFilter::with_fpr(5000, 1e-4), 5000);
@@ -140,7 +142,7 @@ fn union_equals_filter_of_both() {
         assert!(ours.union(&wider).unwrap_err().is_incompatible() && ours == before);
     }
     test::<BlockedLayout>();
-    test::<petal::ClassicLayout>();
+    test::<petal::embed::ClassicLayout>();
 }
 
 #[test]
@@ -187,10 +189,10 @@ fn trait_methods_equal_inherent_methods() {
     as_dyn.contains_mixed_hashes(&hashes, &mut results);
     assert!((400..450).contains(&results.count_ones()));
     assert_eq!(as_dyn.filter_type().name(), "counting-classic");
-    assert!(as_dyn.describe().ends_with("counters of 4 bits"), "{}", as_dyn.describe());
-    let numbers = as_dyn.parameters();
+    assert!(as_dyn.stats().layout.ends_with("counters of 4 bits"), "{}", as_dyn.stats().layout);
+    let numbers = as_dyn.stats().parameters;
     assert!(numbers.contains(&("width", 4)) && numbers.contains(&("saturated", 0)));
-    assert!(as_dyn.capacity_left().unwrap() > 550 && !as_dyn.is_overfull());
+    assert!(as_dyn.stats().capacity_left.unwrap() > 550 && !as_dyn.stats().is_overfull);
     // Two stores and the struct.
     let size = size_of_val(&filter) as u64;
     assert_eq!(filter.memory_usage(), filter.size_bytes() + size);
@@ -229,7 +231,7 @@ fn rate_is_that_of_the_remaining_keys() {
             let (low, high) = binomial_range(QUERIES, filter.expected_fpr(left), confidence);
             let found = found(&filter, &mut rng, QUERIES);
             assert!((low..=high).contains(&found), "{rate} {left}: {found} not {low} to {high}");
-            assert!((filter.estimated_len() / left as f64 - 1.0).abs() < 0.01);
+            assert!((filter.stats().estimated_len / left as f64 - 1.0).abs() < 0.01);
             assert!(
                 hashes.iter().all(|&hash| filter.contains_mixed_hash(hash)),
                 "a present key is absent"
@@ -238,7 +240,7 @@ fn rate_is_that_of_the_remaining_keys() {
     }
     for (seed, rate) in [0.1, 0.01, 1e-4].into_iter().enumerate() {
         test::<BlockedLayout>(rate, seed as u64);
-        test::<petal::ClassicLayout>(rate, 100 + seed as u64);
+        test::<petal::embed::ClassicLayout>(rate, 100 + seed as u64);
     }
 }
 
@@ -261,9 +263,9 @@ fn saturated_share_equals_prediction() {
     test::<BlockedLayout>(2, 100_000);
     test::<BlockedLayout>(3, 100_000);
     test::<BlockedLayout>(4, 300_000);
-    test::<petal::ClassicLayout>(2, 100_000);
-    test::<petal::ClassicLayout>(3, 100_000);
-    test::<petal::ClassicLayout>(4, 300_000);
+    test::<petal::embed::ClassicLayout>(2, 100_000);
+    test::<petal::embed::ClassicLayout>(3, 100_000);
+    test::<petal::embed::ClassicLayout>(4, 300_000);
 }
 
 // ---- Long use -----------------------------------------------------------------------------------
@@ -296,16 +298,16 @@ fn long_use<L: Layout>(keys: u64, width: u32, turnovers: u64) {
     // The drift in the documentation.
     let drift = filter.inserted().abs_diff(keys) as f64;
     let removed = (keys * turnovers) as f64;
-    let rate = filter.estimated_fpr().max(0.01);
+    let rate = filter.stats().estimated_fpr.max(0.01);
     assert!(drift < 5.0 * (2.0 * rate * removed).sqrt() + 0.02 * keys as f64, "{drift}");
-    let deviation = filter.estimated_len() / keys as f64 - 1.0;
+    let deviation = filter.stats().estimated_len / keys as f64 - 1.0;
     assert!((-0.05..0.05 + 3.0 * share).contains(&deviation), "{deviation} {share}");
 }
 
 #[test]
 fn saturated_share_after_turnovers_equals_prediction() {
     long_use::<BlockedLayout>(2000, 4, 1000);
-    long_use::<petal::ClassicLayout>(2000, 4, 500);
+    long_use::<petal::embed::ClassicLayout>(2000, 4, 500);
     long_use::<BlockedLayout>(2000, 3, 20);
 }
 
@@ -314,7 +316,7 @@ fn saturated_share_after_turnovers_equals_prediction() {
 #[ignore = "ten seconds"]
 fn ten_thousand_turnovers() {
     long_use::<BlockedLayout>(1000, 4, 10_000);
-    long_use::<petal::ClassicLayout>(1000, 4, 10_000);
+    long_use::<petal::embed::ClassicLayout>(1000, 4, 10_000);
 }
 
 /// A filter at its capacity is not overfull by chance, with any counter width.
@@ -326,8 +328,8 @@ fn filters_at_capacity_are_not_overfull() {
             let mut filter = builder.build().unwrap();
             let mut rng = Rng::new(seed + 1);
             (0..1000).for_each(|_| _ = filter.insert_mixed_hash(rng.next_u64()));
-            assert_eq!(filter.is_overfull(), Membership::is_overfull(filter.as_filter()));
-            filter.is_overfull()
+            assert_eq!(filter.stats().is_overfull, filter.as_filter().stats().is_overfull);
+            filter.stats().is_overfull
         });
         // Three standard deviations: one filter in 700.
         assert!(overfull.count() <= 6, "width {width}");
@@ -352,7 +354,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("line", file::<BlockedLayout>(512, 5, 4, "")),
         ("pair", file::<BlockedLayout>(1024, 11, 2, "{}")),
-        ("classic", file::<petal::ClassicLayout>(500, 7, 3, "")),
+        ("classic", file::<petal::embed::ClassicLayout>(500, 7, 3, "")),
     ]
 }
 
@@ -364,7 +366,11 @@ fn try_all(bytes: &[u8]) -> [bool; 4] {
             for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
                 let _ = (filter.contains_mixed_hash(hash), filter.count_mixed_hash(hash));
             }
-            let _ = (filter.parameters(), filter.estimated_fpr(), filter.capacity_left());
+            let _ = (
+                filter.stats().parameters,
+                filter.stats().estimated_fpr,
+                filter.stats().capacity_left,
+            );
             let mut copy = filter.try_clone().unwrap();
             for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
                 let _ = (
@@ -388,7 +394,7 @@ fn try_all(bytes: &[u8]) -> [bool; 4] {
     let start = buffer.as_ptr().align_offset(64);
     buffer[start..start + bytes.len()].copy_from_slice(bytes);
     let bytes = &buffer[start..start + bytes.len()];
-    let ([a, b], [c, d]) = (one::<BlockedLayout>(bytes), one::<petal::ClassicLayout>(bytes));
+    let ([a, b], [c, d]) = (one::<BlockedLayout>(bytes), one::<petal::embed::ClassicLayout>(bytes));
     [a, c, b, d]
 }
 
@@ -528,7 +534,7 @@ fn sizes_around_32_bits() {
     for bits in [(1 << 32) - 512, 1 << 32, (1 << 32) + 512, 1 << 35, (1 << 35) + 1024] {
         test::<BlockedLayout>(bits, 8);
         test::<BlockedLayout>(bits, 16);
-        test::<petal::ClassicLayout>(bits + 1, 7);
+        test::<petal::embed::ClassicLayout>(bits + 1, 7);
     }
 }
 

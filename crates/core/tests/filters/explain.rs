@@ -48,7 +48,7 @@ fn check_bits<F: MembershipMut>(new: impl Fn() -> F) {
         assert!(after.parts[0].probes.iter().all(|probe| probe.value == 1));
         assert_eq!(positions(&before, 0), positions(&after, 0));
         let found = set_bits(&data(&filter)[..filter.size_bytes() as usize]);
-        assert_eq!(found, positions(&after, 0), "{}", filter.describe());
+        assert_eq!(found, positions(&after, 0), "{}", filter.stats().layout);
     }
 }
 

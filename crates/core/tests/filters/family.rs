@@ -2,7 +2,7 @@
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, Borrowed, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterCascade, FilterType, HashSpec, Persist as _, QuotientFilter,
+    CountingBloomFilter, FilterCascade, FilterType, HashSpec, MembershipMut, QuotientFilter,
     ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
 };
 use petal_testkit::bounds::binomial_range;
@@ -31,6 +31,22 @@ fn family() -> Vec<AnyFilter> {
     let types: Vec<_> = family.iter().map(|filter| filter.as_dyn().filter_type()).collect();
     assert_eq!(types, FilterType::ALL, "a filter type is missing in this list");
     family
+}
+
+#[test]
+fn generic_code_inserts_and_queries_keys() {
+    fn check<F: MembershipMut>(mut filter: F) {
+        assert!(filter.insert("one").unwrap() && !filter.insert("one").unwrap());
+        assert!(filter.contains("one") && !filter.contains("two"));
+        let stats = filter.stats();
+        assert_eq!((stats.inserted, stats.size_bytes), (filter.inserted(), filter.size_bytes()));
+    }
+    check(BloomFilter::with_fpr(KEYS, RATE).unwrap());
+    check(CountingBloomFilter::with_fpr(KEYS, RATE).unwrap());
+    check(QuotientFilter::with_fpr(KEYS, RATE).unwrap());
+    check(VectorQuotientFilter::with_fpr(KEYS, RATE).unwrap());
+    check(ScalableBloomFilter::with_fpr(KEYS, RATE).unwrap());
+    check(WindowedBloomFilter::with_fpr(KEYS, RATE).unwrap());
 }
 
 fn hashes(spec: &HashSpec, keys: impl Iterator<Item = u64>) -> Vec<u64> {
@@ -70,18 +86,21 @@ fn members_are_found_at_the_predicted_rate() {
             &hashes(&dynamic.hash_spec(), 1 << 40..(1 << 40) + tries),
             &mut found,
         );
-        let rate = dynamic.estimated_fpr();
+        let rate = dynamic.stats().estimated_fpr;
         let (low, high) = binomial_range(tries, rate, 0.999);
         let yes = found.count_ones();
         assert!((low..=high).contains(&yes), "{kind}: {yes} not in {low}..={high}");
         // The fill of one filter differs slightly from the mean.
-        assert!(rate <= RATE * 1.05 && !dynamic.is_overfull(), "{kind}: {rate}");
+        assert!(rate <= RATE * 1.05 && !dynamic.stats().is_overfull, "{kind}: {rate}");
         assert_eq!(dynamic.target_fpr(), RATE, "{kind}");
-        let estimate = dynamic.estimated_len();
+        let estimate = dynamic.stats().estimated_len;
         assert!((estimate - KEYS as f64).abs() < KEYS as f64 * 0.05, "{kind}: {estimate}");
         assert!(dynamic.inserted().abs_diff(KEYS) < KEYS / 20, "{kind}: {}", dynamic.inserted());
-        assert!(dynamic.fill_ratio() > 0.0 && dynamic.fill_ratio() <= 1.0, "{kind}");
-        assert!(!dynamic.describe().is_empty() && !dynamic.parameters().is_empty(), "{kind}");
+        assert!(dynamic.stats().fill_ratio > 0.0 && dynamic.stats().fill_ratio <= 1.0, "{kind}");
+        assert!(
+            !dynamic.stats().layout.is_empty() && !dynamic.stats().parameters.is_empty(),
+            "{kind}"
+        );
         let beside = dynamic.memory_usage() - dynamic.size_bytes();
         assert!(beside < 8192, "{kind}: {beside} bytes more than the data");
         let fills = dynamic.block_fills(10);
@@ -145,9 +164,9 @@ fn file_round_trip_keeps_everything() {
         for other in [again.as_dyn(), borrowed.as_dyn()] {
             other.contains_mixed_hashes(&queries, &mut found);
             assert!(found == expect, "{kind}");
-            assert_eq!(other.describe(), dynamic.describe());
+            assert_eq!(other.stats().layout, dynamic.stats().layout);
             assert_eq!(other.inserted(), dynamic.inserted());
-            assert_eq!(other.estimated_fpr(), dynamic.estimated_fpr());
+            assert_eq!(other.stats().estimated_fpr, dynamic.stats().estimated_fpr);
             let mut same = Vec::new();
             other.write_to(&mut same, "{\"a\":1}").unwrap();
             assert!(same == file, "{kind}: the second file differs");

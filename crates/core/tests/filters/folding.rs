@@ -1,9 +1,7 @@
 //! Folding: smaller filters, unions and overlaps of different sizes, and the accuracy of estimates.
 
-use petal::{
-    BlockedLayout, BloomFilter, ByteSize, ClassicBloomFilter, ClassicLayout, Estimate, Filter,
-    HashSpec, Layout, Membership as _, Overlap, Persist as _,
-};
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
+use petal::{BloomFilter, ByteSize, ClassicBloomFilter, Estimate, Filter, HashSpec, Overlap};
 use petal_testkit::bounds::normal_quantile;
 use petal_testkit::rng::Rng;
 
@@ -39,7 +37,7 @@ fn random_folds_equal_the_model() {
 /// Returns the smallest fold by exhaustive search.
 fn smallest<L: Layout>(filter: &Filter<L>, extent: u64, rate: f64) -> Option<Filter<L>> {
     let divisors = (1..=extent).rev().filter(|divisor| extent.is_multiple_of(*divisor));
-    divisors.map(|by| filter.fold(by).unwrap()).find(|folded| folded.estimated_fpr() <= rate)
+    divisors.map(|by| filter.fold(by).unwrap()).find(|folded| folded.stats().estimated_fpr <= rate)
 }
 
 #[test]
@@ -57,7 +55,7 @@ fn shrink_returns_the_smallest_fold_that_keeps_the_fpr() {
                         assert!(same, "{keys} {rate} {:?} {:?}", shrunk.layout(), best.layout());
                         assert!(shrunk.size_bytes() <= 2 * best.size_bytes());
                         assert_eq!(shrunk.target_fpr(), rate);
-                        assert!(!shrunk.is_overfull());
+                        assert!(!shrunk.stats().is_overfull);
                     }
                     None => assert!(shrunk.unwrap_err().is_invalid(), "{keys} {rate}"),
                 }
@@ -81,7 +79,7 @@ fn default_sizes_shrink_in_small_steps() {
     assert!(part < 1.25, "{part}: {:?} for {needed:?}", shrunk.layout());
     assert!(random(1, 70_000).all(|hash| shrunk.contains_mixed_hash(hash)));
     // With a new capacity the filter can be overfull.
-    assert!(shrunk.capacity() >= 69_000 && shrunk.capacity_left().is_some());
+    assert!(shrunk.capacity() >= 69_000 && shrunk.stats().capacity_left.is_some());
     assert!(shrunk.capacity() < 90_000);
     for rate in [0.0, 1.0, f64::NAN, -1.0] {
         assert!(filter.shrink_to_fpr(rate).unwrap_err().is_invalid());
@@ -276,7 +274,7 @@ fn overlap_of_different_sizes_and_of_the_same_filter() {
     fill(&mut large, random(3, 500_000));
     let itself = large.compare(&large).unwrap();
     assert_eq!((itself.jaccard.value, itself.jaccard.error < 1e-6), (1.0, true), "{itself:?}");
-    assert_eq!(itself.intersection.value, large.estimated_len());
+    assert_eq!(itself.intersection.value, large.stats().estimated_len);
     assert_eq!(large.jaccard(&large).unwrap(), itself.jaccard);
     // Without a clear bit the error is infinite.
     let mut full = BloomFilter::with_bits(512, 8).unwrap();
@@ -301,43 +299,47 @@ fn estimated_fpr_is_the_mean_over_blocks() {
         let half = naive.data.len() / 2;
         naive.data[..half].fill(0xff);
         let filter = empty::<BlockedLayout>(&naive);
-        assert!((filter.estimated_fpr() - 0.5).abs() < 1e-9, "{}", filter.estimated_fpr());
-        assert_eq!(filter.fill_ratio(), 0.5);
+        assert!(
+            (filter.stats().estimated_fpr - 0.5).abs() < 1e-9,
+            "{}",
+            filter.stats().estimated_fpr
+        );
+        assert_eq!(filter.stats().fill_ratio, 0.5);
         // The mean is also over the lanes of a key: every second lane is full.
         let mut naive = Naive::blocked(10, lanes, probes);
         naive.data.chunks_mut(16).for_each(|lanes| lanes[..8].fill(0xff));
         // Only the hash floor remains.
-        assert!(empty::<BlockedLayout>(&naive).estimated_fpr() < 1e-15);
+        assert!(empty::<BlockedLayout>(&naive).stats().estimated_fpr < 1e-15);
     }
     let mut filter = BloomFilter::with_fpr(100_000, 0.01).unwrap();
     fill(&mut filter, random(9, 100_000));
-    let of_the_mean = filter.fill_ratio().powi(8);
+    let of_the_mean = filter.stats().fill_ratio.powi(8);
     let measured = random(10, 1_000_000).filter(|hash| filter.contains_mixed_hash(*hash)).count();
-    assert!(filter.estimated_fpr() > 1.2 * of_the_mean, "{of_the_mean}");
+    assert!(filter.stats().estimated_fpr > 1.2 * of_the_mean, "{of_the_mean}");
     let (low, high) =
-        petal_testkit::bounds::binomial_range(1_000_000, filter.estimated_fpr(), 0.999);
+        petal_testkit::bounds::binomial_range(1_000_000, filter.stats().estimated_fpr, 0.999);
     assert!((low..=high).contains(&(measured as u64)), "{measured} not in {low}..{high}");
 }
 
 #[test]
 fn remaining_capacity_and_overfull_filters() {
     fn check<L: Layout>(mut filter: Filter<L>) {
-        assert!(filter.capacity_left().unwrap() >= 50_000 && !filter.is_overfull());
+        assert!(filter.stats().capacity_left.unwrap() >= 50_000 && !filter.stats().is_overfull);
         let mut rng = Rng::new(77);
         for fifth in 1..=5u64 {
             fill(&mut filter, (0..10_000).map(|_| rng.next_u64()));
-            let left = filter.capacity_left().unwrap() as f64;
+            let left = filter.stats().capacity_left.unwrap() as f64;
             let expect = filter.shape_holds() - fifth as f64 * 10_000.0;
             assert!((left - expect.max(0.0)).abs() < 600.0, "{fifth}: {left} {expect}");
-            assert!(!filter.is_overfull(), "{fifth}");
+            assert!(!filter.stats().is_overfull, "{fifth}");
         }
         fill(&mut filter, (0..5_000).map(|_| rng.next_u64()));
-        assert!(filter.is_overfull() && filter.capacity_left() == Some(0));
+        assert!(filter.stats().is_overfull && filter.stats().capacity_left == Some(0));
         filter.clear();
-        assert!(!filter.is_overfull());
+        assert!(!filter.stats().is_overfull);
         // Without clear bits the estimate is infinite, and no key fits.
         let full = filter.fold(1).unwrap();
-        assert!(full.capacity_left().unwrap() >= 50_000);
+        assert!(full.stats().capacity_left.unwrap() >= 50_000);
     }
     trait Holds {
         fn shape_holds(&self) -> f64;
@@ -360,8 +362,8 @@ fn remaining_capacity_and_overfull_filters() {
     // Without a plan there is nothing to keep.
     let mut plain = BloomFilter::with_bits(512, 8).unwrap();
     fill(&mut plain, random(1, 10_000));
-    assert!(plain.capacity_left().is_none() && !plain.is_overfull());
-    assert!(plain.estimated_len().is_infinite() && plain.estimated_fpr() == 1.0);
+    assert!(plain.stats().capacity_left.is_none() && !plain.stats().is_overfull);
+    assert!(plain.stats().estimated_len.is_infinite() && plain.stats().estimated_fpr == 1.0);
 }
 
 #[test]

@@ -32,10 +32,10 @@ use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
 use petal::{
-    AnyFilter, BatchResults, BlockedLayout, BloomFilter, ClassicBloomFilter, ClassicLayout, Filter,
-    HashSpec, Layout, Membership as _, Persist as _, QuotientFilter, StaticFilter,
-    VectorQuotientFilter,
+    AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, QuotientFilter,
+    StaticFilter, VectorQuotientFilter,
 };
 use petal_testkit::bounds::{binomial_range, normal_quantile};
 use petal_testkit::keys::Keys;
@@ -184,9 +184,9 @@ fn measure_with<L: Layout>(cell: &Cell, empty: &Naive, work: u64, salt: u64) -> 
             wrong += results.count_ones();
         });
         sample.rates.push(wrong as f64 / queries as f64);
-        sample.clear.push(1.0 - filter.fill_ratio());
-        sample.estimated.push(filter.estimated_fpr());
-        sample.estimates.push(filter.estimated_len());
+        sample.clear.push(1.0 - filter.stats().fill_ratio);
+        sample.estimated.push(filter.stats().estimated_fpr);
+        sample.estimates.push(filter.stats().estimated_len);
     }
     sample
 }

@@ -1,6 +1,6 @@
 //! Scalable filters: comparison with a model, measured rates, corrupted files, limits.
 
-use petal::{BatchResults, Borrowed, HashSpec, Membership, Persist as _, ScalableBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership, ScalableBloomFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -50,7 +50,7 @@ fn measured_rate_equals_prediction_and_target() {
             let hashes = random(keys, 100 + stage as u64);
             filter.insert_mixed_hashes(&hashes, &mut BatchResults::new()).unwrap();
             given += keys as u64;
-            let (now, expected) = (filter.estimated_fpr(), filter.expected_fpr(given));
+            let (now, expected) = (filter.stats().estimated_fpr, filter.expected_fpr(given));
             assert!(now <= rate && expected <= rate, "{rate} {stage}: {now} {expected}");
             // The prediction from the bits is exact for random queries.
             let count = false_positives(&filter, QUERIES, stage as u64 + 1);
@@ -61,12 +61,12 @@ fn measured_rate_equals_prediction_and_target() {
             let low = binomial_range(QUERIES as u64, expected / stray, 0.999).0;
             let high = binomial_range(QUERIES as u64, expected * stray, 0.999).1;
             assert!((low..=high).contains(&count), "{rate} {stage}: {count} {low} {high}");
-            let len = filter.estimated_len();
+            let len = filter.stats().estimated_len;
             assert!(
                 (len / given as f64 - 1.0).abs() < stray - 1.0 + 0.01,
                 "{stage}: {len} {given}"
             );
-            assert!(!filter.is_overfull());
+            assert!(!filter.stats().is_overfull);
         }
         assert!(filter.layers() > 4);
     }
@@ -86,7 +86,7 @@ fn each_layer_keeps_its_share_of_the_fpr() {
             seed += 1;
         }
         assert_eq!((filter.layers(), filter.inserted()), (1, 200_000));
-        let (part, now) = (rate / 4.0, filter.estimated_fpr());
+        let (part, now) = (rate / 4.0, filter.stats().estimated_fpr);
         assert!(now < part * 1.005 && now > part * 0.96, "{rate}: {now}");
     }
 }
@@ -108,11 +108,11 @@ fn growth_share_keeps_the_first_layer_small() {
             let some = filter.layer_capacity_left().min(10_000) as usize;
             filter.insert_mixed_hashes(&random(some, filter.inserted()), &mut new).unwrap();
         }
-        let (max, now) = (rate * (1.0 - 1.0 / parts as f64), filter.estimated_fpr());
+        let (max, now) = (rate * (1.0 - 1.0 / parts as f64), filter.stats().estimated_fpr);
         assert!(now < max * 1.01 && now > max * 0.95, "{now} {max}");
         assert_eq!((filter.layers(), filter.growth_share()), (1, Some(parts)));
         filter.insert_mixed_hashes(&random(100_000, 1), &mut new).unwrap();
-        assert!(filter.layers() > 1 && filter.estimated_fpr() < rate);
+        assert!(filter.layers() > 1 && filter.stats().estimated_fpr < rate);
     }
     let builder = ScalableBloomFilter::builder().fpr(0.1);
     for parts in [1, (1 << 16) + 1, u64::MAX] {
@@ -133,7 +133,7 @@ fn head_start_needs_few_layers() {
         }
         filter.insert_mixed_hashes(&random(10_000, 1), &mut new).unwrap();
         assert_eq!(filter.layers(), layers, "{factor}");
-        assert!(filter.estimated_fpr() < 0.01 && filter.expected_fpr(500_000) < 0.01);
+        assert!(filter.stats().estimated_fpr < 0.01 && filter.expected_fpr(500_000) < 0.01);
         let left = filter.total_capacity() - filter.inserted();
         assert_eq!(left, filter.layer_capacity_left());
     }
@@ -199,7 +199,11 @@ fn refused(bytes: &[u8]) -> bool {
     if let Ok(borrowed) = ScalableBloomFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()) {
         let mut found = BatchResults::new();
         borrowed.contains_mixed_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
-        let _ = (borrowed.estimated_len(), borrowed.estimated_fpr(), borrowed.fill_ratio());
+        let _ = (
+            borrowed.stats().estimated_len,
+            borrowed.stats().estimated_fpr,
+            borrowed.stats().fill_ratio,
+        );
         let _ = (borrowed.inserted(), borrowed.layer_capacity_left(), borrowed.block_fills(4));
     }
     let Ok((mut read, _)) = ScalableBloomFilter::read_from(bytes) else { return true };
@@ -310,7 +314,9 @@ fn growth_does_not_end_where_the_rate_is_out_of_reach() {
     let mut filter = ScalableBloomFilter::with_fpr(1000, 1e-12).unwrap();
     let hashes = random(600_000, 5);
     filter.insert_mixed_hashes(&hashes, &mut BatchResults::new()).unwrap();
-    assert!(filter.keeps_fpr() && !filter.is_overfull() && filter.estimated_fpr() <= 1e-12);
+    assert!(
+        filter.keeps_fpr() && !filter.stats().is_overfull && filter.stats().estimated_fpr <= 1e-12
+    );
     assert!(filter.expected_fpr(600_000) <= 1e-12);
 
     let mut filter = ScalableBloomFilter::with_fpr(40, 2e-17).unwrap();
@@ -320,7 +326,7 @@ fn growth_does_not_end_where_the_rate_is_out_of_reach() {
     filter.insert_mixed_hashes(&batch[..99_000], &mut new).unwrap();
     assert_eq!((new.count_ones(), filter.inserted()), (99_000, 100_000));
     assert!(hashes[..100_000].iter().all(|&hash| filter.contains_mixed_hash(hash)));
-    assert!(!filter.keeps_fpr() && filter.is_overfull());
+    assert!(!filter.keeps_fpr() && filter.stats().is_overfull);
     let possible = 100_000.0 / 2f64.powi(64);
     assert!((possible..4.0 * possible).contains(&filter.expected_fpr(100_000)));
     let mut file = Vec::new();

@@ -10,7 +10,7 @@ use petal_testkit::size_requests::size_requests;
 fn same(sizing: Plan, filter: &dyn Membership) {
     assert_eq!(sizing.filter_type(), filter.filter_type());
     assert_eq!(sizing.size_bytes(), filter.size_bytes(), "{sizing:?}");
-    assert_eq!(sizing.describe(), filter.describe());
+    assert_eq!(sizing.describe(), filter.stats().layout);
     assert_eq!(sizing.capacity(), filter.capacity());
     assert_eq!(sizing.target_fpr(), filter.target_fpr());
     for keys in [1, 100, 5_000, 1_000_000] {
@@ -52,13 +52,12 @@ fn sizing_equals_the_built_filter() {
 fn plans_equal_those_of_their_specification_and_the_built_filters() {
     let (mut planned, mut built) = (0, 0);
     for request in size_requests(300) {
-        let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == request.name);
         let spec = FilterSpec {
             capacity: request.capacity,
             fpr: request.fpr,
             memory: request.memory.map(ByteSize::bytes),
             probes: request.probes,
-            ..FilterSpec::new(filter_type.unwrap())
+            ..FilterSpec::new(request.name.parse().unwrap())
         };
         let Ok(plan) = spec.plan() else { continue };
         planned += 1;
@@ -232,7 +231,7 @@ fn bits_without_probes_get_the_best_number_of_them() {
     assert_eq!(counting.layout(), plain.layout());
     // Without a plan, capacity and target rate are 0.
     let no_plan = ClassicBloomFilter::builder().bits(1000).probes(10).build().unwrap();
-    assert!(no_plan.capacity() == 0 && no_plan.target_fpr() == 0.0 && !no_plan.is_overfull());
+    assert!(no_plan.capacity() == 0 && no_plan.target_fpr() == 0.0 && !no_plan.stats().is_overfull);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use model::{Aligned, Naive, file_of};
 use petal::{
     BatchResults, BloomFilter, Borrowed, FilterCascade, HashSpec, Kernel, Mapped, Membership,
-    Persist as _, StaticFilter,
+    StaticFilter,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -88,7 +88,7 @@ fn any_number_of_threads_is_allowed() {
         let cascade = FilterCascade::builder(0.01).threads(threads(number));
         assert!(cascade.build(&set[..100], &set[100..]).unwrap().contains(&set[0]));
         let mut bloom = BloomFilter::with_fpr(20_000, 0.01).unwrap();
-        bloom.insert_parallel(&set, threads(number)).unwrap();
+        bloom.put_batch_on(&set, threads(number)).unwrap();
         assert!(set.iter().all(|key| bloom.contains(key)));
     }
 }
@@ -163,7 +163,7 @@ fn measured_rate_equals_prediction_and_target() {
         assert!(filter.fpr() <= rate * 1.001, "{keys} {rate}: {}", filter.fpr());
         assert!(keys < 40_000 || filter.fpr() > rate * 0.99, "{keys} {rate}: {}", filter.fpr());
         assert!((filter.expected_fpr(keys as u64) / filter.fpr() - 1.0).abs() < 0.02);
-        assert!(!filter.is_overfull() && filter.target_fpr() == rate);
+        assert!(!filter.stats().is_overfull && filter.target_fpr() == rate);
     }
 }
 
@@ -177,7 +177,7 @@ fn space_is_within_6_percent_of_the_minimum() {
             let filter = builder.from_mixed_hashes(set.clone()).unwrap();
             let bits = filter.size_bytes() as f64 * 8.0 / set.len() as f64;
             assert!(bits <= most * -rate.log2(), "{keys} {rate}: {}", bits / -rate.log2());
-            assert!(filter.fill_ratio() > 0.98);
+            assert!(filter.stats().fill_ratio > 0.98);
         }
     }
 }
@@ -214,9 +214,9 @@ fn try_all(bytes: &[u8]) -> (bool, bool) {
             assert_eq!(filter.contains_mixed_hash(hash), found.get(at));
         }
         let dynamic: &dyn Membership = filter;
-        assert!((0.0..=1.0).contains(&dynamic.estimated_fpr()));
-        assert!((0.0..=1.0).contains(&dynamic.fill_ratio()));
-        let _ = (dynamic.describe(), dynamic.parameters(), dynamic.expected_fpr(1 << 40));
+        assert!((0.0..=1.0).contains(&dynamic.stats().estimated_fpr));
+        assert!((0.0..=1.0).contains(&dynamic.stats().fill_ratio));
+        let _ = (dynamic.stats().layout, dynamic.stats().parameters, dynamic.expected_fpr(1 << 40));
     }
     (opened.is_ok(), StaticFilter::read_from(bytes).is_ok())
 }
@@ -308,7 +308,7 @@ fn files_that_no_writer_creates_are_errors() {
     let filter = StaticFilter::from_mixed_hashes(hashes(7, 1100), 0.4).unwrap();
     let file = file_of(&filter, "");
     // Cuts and rows do not fill their last cache lines: the rest must be zero.
-    let layers = filter.parameters().iter().find(|(name, _)| *name == "layers").unwrap().1;
+    let layers = filter.stats().parameters.iter().find(|(name, _)| *name == "layers").unwrap().1;
     let cuts_end = 4096 + 64 * (layers as usize + 1);
     for at in [cuts_end - 1, file.len() - 1, 4096 + 63] {
         let mut modified = file.clone();

@@ -2,9 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use petal::{
-    BatchResults, Borrowed, Kernel, Membership, Persist as _, StaticBuilder, StaticFilter,
-};
+use petal::{BatchResults, Borrowed, Kernel, Membership, StaticBuilder, StaticFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -125,7 +123,7 @@ fn number_of_threads_does_not_change_the_filter() {
     };
     let one = built(1);
     assert!(one == built(2) && one == built(7));
-    assert!(one.parameters().contains(&("shards", 4)));
+    assert!(one.stats().parameters.contains(&("shards", 4)));
     assert!(contains_all(&one, &set));
     let mut twice = set.clone();
     twice.extend(set.iter().rev());
@@ -292,7 +290,7 @@ fn shard_of(hash: u64) -> usize {
 fn duplicates_in_some_shards_do_not_change_the_filter() {
     let set = hashes(32, 800_000);
     let one = fuse(0.01).from_mixed_hashes(set.clone()).unwrap();
-    assert!(one.parameters().contains(&("shards", 4)));
+    assert!(one.stats().parameters.contains(&("shards", 4)));
     let of_shard = |shard| set.iter().copied().filter(move |&hash| shard_of(hash) == shard);
     let first_of_each = (0..4).filter_map(|shard| of_shard(shard).next());
     let mut cases: Vec<(&str, Vec<u64>)> = (0..4)
@@ -402,7 +400,7 @@ fn measured_rate_equals_prediction_and_target() {
         assert!(filter.fpr() <= rate * 1.000_001, "{keys} {rate}: {}", filter.fpr());
         assert!(filter.fpr() > rate * 0.97, "{keys} {rate}: {}", filter.fpr());
         assert!((filter.expected_fpr(keys as u64) / filter.fpr() - 1.0).abs() < 1e-9);
-        assert!(!filter.is_overfull() && filter.target_fpr() == rate);
+        assert!(!filter.stats().is_overfull && filter.target_fpr() == rate);
     }
 }
 
@@ -446,9 +444,9 @@ fn try_all(bytes: &[u8]) -> (bool, bool) {
             assert_eq!(filter.explain_mixed_hash(hash).contains, found.get(at));
         }
         let dynamic: &dyn Membership = filter;
-        assert!((0.0..=1.0).contains(&dynamic.estimated_fpr()));
-        assert!((0.0..=1.0).contains(&dynamic.fill_ratio()));
-        let _ = (dynamic.describe(), dynamic.parameters(), dynamic.expected_fpr(1 << 40));
+        assert!((0.0..=1.0).contains(&dynamic.stats().estimated_fpr));
+        assert!((0.0..=1.0).contains(&dynamic.stats().fill_ratio));
+        let _ = (dynamic.stats().layout, dynamic.stats().parameters, dynamic.expected_fpr(1 << 40));
     }
     (opened.is_ok(), StaticFilter::read_from(bytes).is_ok())
 }

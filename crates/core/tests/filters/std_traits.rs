@@ -1,10 +1,53 @@
 //! Implementations of traits of the standard library.
 
 use petal::{
-    AnyFilter, BloomFilter, CountingBloomFilter, FilterCascade, Membership, Persist,
-    QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter, VectorQuotientFilter,
-    WindowedBloomFilter,
+    AnyFilter, AtomicBloomFilter, BloomFilter, CountingBloomFilter, Error, FilterCascade,
+    FilterType, QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter,
+    VectorQuotientFilter, WindowedBloomFilter,
 };
+
+#[test]
+fn filters_can_be_sent_to_and_shared_by_threads() {
+    fn check<F: Send + Sync>() {}
+    check::<AnyFilter>();
+    check::<AtomicBloomFilter>();
+    check::<TypedBloomFilter<std::rc::Rc<str>>>();
+    check::<AnyFilter<petal::Mapped>>();
+    check::<Error>();
+}
+
+/// A filter is copied from its bytes, and saved and opened by the path of a file.
+#[test]
+fn filters_are_copied_from_bytes_and_files() {
+    let mut bloom = BloomFilter::with_fpr(1000, 0.01).unwrap();
+    bloom.extend(["one", "two"]);
+    let bytes = bloom.to_bytes().unwrap();
+    assert!(BloomFilter::try_from(&bytes[..]).unwrap() == bloom);
+    assert!(AnyFilter::try_from(&bytes[..]).unwrap() == AnyFilter::from(bloom.clone()));
+    assert!(QuotientFilter::try_from(&bytes[..]).is_err());
+    assert!(BloomFilter::try_from(&bytes[1..]).unwrap_err().is_foreign());
+
+    let dir = std::env::temp_dir().join(format!("petal-std-traits-{}", std::process::id()));
+    std::fs::create_dir(&dir).unwrap();
+    let path = dir.join("saved.petal");
+    bloom.save(&path).unwrap();
+    bloom.insert("three");
+    bloom.save(&path).unwrap();
+    assert!(BloomFilter::open(&path).unwrap() == bloom);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+    assert!(bloom.save(dir.join("missing").join("file")).unwrap_err().is_io());
+    std::fs::remove_dir_all(&dir).unwrap();
+    let error: std::io::Error = BloomFilter::open(&path).unwrap_err().into();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn types_are_parsed_from_their_names() {
+    for filter_type in FilterType::ALL {
+        assert_eq!(filter_type.name().parse::<FilterType>().unwrap(), filter_type);
+    }
+    assert!("Bloom".parse::<FilterType>().unwrap_err().is_invalid());
+}
 
 #[test]
 fn clones_are_equal_and_independent() {
@@ -63,9 +106,18 @@ fn extend_inserts_every_key() {
     counting.extend(["one", "one"]);
     assert_eq!(counting.count("one"), 2);
 
+    let mut windowed = WindowedBloomFilter::with_fpr(1000, 0.01).unwrap();
+    windowed.extend(0..300u16);
+    let mut atomic = AtomicBloomFilter::with_fpr(1000, 0.01).unwrap();
+    atomic.extend(0..150u16);
+    (&atomic).extend(150..300u16);
+    assert!((0..300u16).all(|key| windowed.contains(&key) && atomic.contains(&key)));
+
     let mut typed = TypedBloomFilter::<(u8, &str)>::with_fpr(1000, 0.01).unwrap();
     typed.extend([(1, "one"), (2, "two")]);
-    assert!(typed.clone().contains(&(2, "two")) && !typed.contains(&(2, "one")));
+    let copy = typed.try_clone().unwrap();
+    assert!(copy == typed && copy.contains(&(2, "two")) && !typed.contains(&(2, "one")));
+    assert!(copy != typed.clone().with_secret([1, 2]));
 }
 
 /// The inner filter has another hash, which is not used.

@@ -5,7 +5,7 @@
 use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterType, Persist as _, QuotientFilter,
+    CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterType, QuotientFilter,
     ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -145,11 +145,11 @@ fn quotient_tables_are_checked_alike_in_any_pieces() {
         let mut some = empty();
         let hashes: Vec<u64> =
             (part..80_000).step_by(16).map(|at| 50 * run + run / 100_000 * (at + 1)).collect();
-        some.add_mixed_hashes(&hashes, &mut BatchResults::new()).unwrap();
+        some.add_mixed_hashes(&hashes).unwrap();
         filter.union(&some).unwrap();
     }
     // Copies, with runs of usual lengths before and after.
-    filter.add_mixed_hashes(&[3 << 62; 900], &mut BatchResults::new()).unwrap();
+    filter.add_mixed_hashes(&[3 << 62; 900]).unwrap();
     (0..60_000u64).for_each(|key| _ = filter.insert(&key).unwrap());
     assert!(filter.len() > 140_000);
     let filter = AnyFilter::from(filter);

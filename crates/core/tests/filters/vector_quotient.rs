@@ -1,10 +1,8 @@
 //! Vector quotient filters: comparison with a model, measured rates, loads, corrupted files, file
 //! format.
 
-use petal::{
-    BatchResults, Borrowed, Membership as _, Persist as _, VectorQuotientFilter,
-    VectorQuotientLayout,
-};
+use petal::embed::VectorQuotientLayout;
+use petal::{BatchResults, Borrowed, VectorQuotientFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -140,8 +138,10 @@ fn measured_rates_equal_predictions() {
                 let queries = (0..TRIES / filters).map(|_| rng.next_u64());
                 found += queries.filter(|hash| filter.contains_mixed_hash(*hash)).count() as u64;
                 predicted = filter.expected_fpr(keys);
-                assert_eq!(predicted, filter.estimated_fpr());
-                assert!(predicted <= rate && filter.capacity_left().unwrap() >= planned - keys);
+                assert_eq!(predicted, filter.stats().estimated_fpr);
+                assert!(
+                    predicted <= rate && filter.stats().capacity_left.unwrap() >= planned - keys
+                );
             }
             let tries = TRIES / filters * filters;
             let (low, high) = binomial_range(tries, predicted, 1.0 - 0.001 / comparisons);
@@ -228,7 +228,8 @@ fn open_and_query(bytes: &[u8], valid: &VectorQuotientFilter) -> bool {
         assert_eq!(results.get(at), filter.contains_mixed_hash(*hash));
         assert_eq!(results.get(at), filter.count_mixed_hash(*hash) > 0);
     }
-    let _ = (filter.capacity_left(), filter.estimated_len(), filter.expected_fpr(1 << 40));
+    let _ =
+        (filter.stats().capacity_left, filter.stats().estimated_len, filter.expected_fpr(1 << 40));
     let mut other = valid.try_clone().unwrap();
     if other.union(&filter).is_ok() {
         exercise(other);

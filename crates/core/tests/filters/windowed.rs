@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use petal::{BatchResults, Borrowed, HashSpec, Membership, Persist as _, WindowedBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership, WindowedBloomFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -55,11 +55,11 @@ fn window_of_keys_keeps_its_target_fpr() {
             filter.insert_mixed_hashes(&keys, &mut results);
             filter.contains_mixed_hashes(&keys, &mut results);
             assert_eq!(results.count_ones(), 1000);
-            highest = highest.max(filter.estimated_fpr());
+            highest = highest.max(filter.stats().estimated_fpr);
             if step % 30 == 29 {
                 let count = false_positives(&filter, 7 + step);
-                assert!(near(count, filter.estimated_fpr(), 1.0), "{rate} {step} {count}");
-                let len = filter.estimated_len();
+                assert!(near(count, filter.stats().estimated_fpr, 1.0), "{rate} {step} {count}");
+                let len = filter.stats().estimated_len;
                 let sum = filter.inserted() as f64;
                 assert!((len / sum - 1.0).abs() < 0.03, "{len} {sum}");
             }
@@ -68,7 +68,7 @@ fn window_of_keys_keeps_its_target_fpr() {
         // Pairs of lines may keep a lower rate than asked for.
         let least = predicted.max(rate / 2.0) * 0.85;
         assert!(predicted <= rate && highest < rate * 1.04 && highest > least, "{highest}");
-        assert!(!filter.is_overfull());
+        assert!(!filter.stats().is_overfull);
     }
 }
 
@@ -87,11 +87,11 @@ fn window_of_time_has_the_predicted_fpr() {
                 filter.insert_mixed_hashes(&random(flow as usize, now), &mut results);
             }
             let count = false_positives(&filter, flow + 5);
-            assert!(near(count, filter.estimated_fpr(), 1.0), "{rate} {flow} {count}");
+            assert!(near(count, filter.stats().estimated_fpr, 1.0), "{rate} {flow} {count}");
             let predicted = filter.expected_fpr(flow * 60);
             assert!(near(count, predicted, 1.03), "{rate} {flow} {count} {predicted}");
-            assert_eq!(filter.is_overfull(), flow > 1000, "{rate} {flow}");
-            assert_eq!(filter.capacity_left().unwrap() > 0, flow <= 1000);
+            assert_eq!(filter.stats().is_overfull, flow > 1000, "{rate} {flow}");
+            assert_eq!(filter.stats().capacity_left.unwrap() > 0, flow <= 1000);
         }
     }
 }
@@ -111,7 +111,7 @@ fn uneven_generations_keep_the_target_fpr() {
         }
         let count = false_positives(&filter, ticks + 5);
         assert!(near(count, filter.expected_fpr(flow * ticks), 1.04), "{ticks} {generations}");
-        assert!(filter.expected_fpr(flow * ticks) <= 0.01 && !filter.is_overfull());
+        assert!(filter.expected_fpr(flow * ticks) <= 0.01 && !filter.stats().is_overfull);
     }
 }
 
@@ -127,7 +127,7 @@ fn expired_keys_are_absent() {
         days.push(random(500, now));
         filter.insert_mixed_hashes(&days[now as usize], &mut results);
     }
-    let rate = filter.estimated_fpr();
+    let rate = filter.stats().estimated_fpr;
     let (mut old, mut found_old) = (0, 0);
     for (day, hashes) in days.iter().enumerate() {
         filter.contains_mixed_hashes(hashes, &mut results);
@@ -141,7 +141,10 @@ fn expired_keys_are_absent() {
     let (low, high) = binomial_range(old, rate, 0.999);
     assert!((low..=high).contains(&found_old), "{found_old} of {old}: {low} {high}");
     filter.advance_to(100_000);
-    assert_eq!((filter.inserted(), filter.fill_ratio(), filter.estimated_len()), (0, 0.0, 0.0));
+    assert_eq!(
+        (filter.inserted(), filter.stats().fill_ratio, filter.stats().estimated_len),
+        (0, 0.0, 0.0)
+    );
     filter.advance_to(5);
     assert_eq!(filter.now(), 100_000);
 }
@@ -261,10 +264,14 @@ fn refused(bytes: &[u8]) -> bool {
     if let Ok(borrowed) = WindowedBloomFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()) {
         let mut found = BatchResults::new();
         borrowed.contains_mixed_hashes(&[0, 1, u64::MAX, 1 << 63], &mut found);
-        let _ = (borrowed.estimated_len(), borrowed.estimated_fpr(), borrowed.fill_ratio());
+        let _ = (
+            borrowed.stats().estimated_len,
+            borrowed.stats().estimated_fpr,
+            borrowed.stats().fill_ratio,
+        );
         let _ = (
             borrowed.inserted(),
-            borrowed.capacity_left(),
+            borrowed.stats().capacity_left,
             borrowed.block_fills(4),
             borrowed.now(),
         );

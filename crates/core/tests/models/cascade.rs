@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use petal::{BatchResults, Borrowed, FilterCascade, HashSpec, Membership as _, Persist as _};
+use petal::{BatchResults, Borrowed, FilterCascade, HashSpec};
 
 /// Builds a cascade of keys decoded from bytes, and queries it in every way, in memory and in files.
 pub(crate) fn drive(bytes: &[u8]) {
@@ -32,7 +32,11 @@ pub(crate) fn drive(bytes: &[u8]) {
     let distinct = |keys: &[u64]| keys.iter().collect::<BTreeSet<_>>().len() as u64;
     assert_eq!(cascade.members(), distinct(&members));
     assert_eq!(cascade.non_members(), distinct(&others));
-    assert!(cascade.estimated_fpr() <= rate * (1.0 + 1e-9), "{}", cascade.estimated_fpr());
+    assert!(
+        cascade.stats().estimated_fpr <= rate * (1.0 + 1e-9),
+        "{}",
+        cascade.stats().estimated_fpr
+    );
     judge(&members, &others, |key| cascade.contains(key));
     let mut found = BatchResults::new();
     for (keys, answer) in [(&members, true), (&others, false)] {

@@ -6,10 +6,8 @@
 
 use std::collections::HashMap;
 
-use petal::{
-    BatchResults, BlockedLayout, Borrowed, ClassicLayout, CountingFilter, HashSpec, Kernel, Key,
-    Layout, Membership as _, Persist as _,
-};
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
+use petal::{BatchResults, Borrowed, CountingFilter, HashSpec, Kernel, Key};
 
 use crate::naive::{HeaderFields, Naive, update_checksums};
 
@@ -267,7 +265,7 @@ fn steps<L: Layout>(source: &mut Source<'_>, model: Model) {
             12 => {
                 filter.union(&other).expect("one shape, hash and width");
                 ours.union(&theirs);
-                ours.inserted = estimated(filter.estimated_len(), filter.inserted());
+                ours.inserted = estimated(filter.stats().estimated_len, filter.inserted());
             }
             13 if source.byte().is_multiple_of(4) => {
                 filter.clear();

@@ -1,9 +1,8 @@
 //! Filters with a common fold: folds, unions and overlaps compared with small filters of the same
 //! hashes.
 
-use petal::{
-    BlockedLayout, Borrowed, ClassicLayout, Filter, Layout, Membership as _, Overlap, Persist as _,
-};
+use petal::embed::{BlockedLayout, ClassicLayout, Layout};
+use petal::{Borrowed, Filter, Overlap};
 
 use crate::naive::{HeaderFields, Naive};
 
@@ -97,7 +96,7 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
             hashes[0].iter().all(|&hash| folded.contains_mixed_hash(hash)),
             "lost a key by {divisor}"
         );
-        assert_eq!(empty.fold(divisor).expect("a divisor").fill_ratio(), 0.0);
+        assert_eq!(empty.fold(divisor).expect("a divisor").stats().fill_ratio, 0.0);
     }
 
     // The union of both is the filter of the common size built from both.
@@ -111,7 +110,7 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
     match left.union_folded(&right) {
         Ok(union) => {
             assert!(union == small, "{ours} and {theirs}");
-            let (estimate, inserted) = (small.estimated_len(), union.inserted());
+            let (estimate, inserted) = (small.stats().estimated_len, union.inserted());
             let least = f64::from(u8::from(estimate > 0.0));
             let rounded = estimate.round().max(least);
             assert!(inserted as f64 == rounded || estimate.is_infinite(), "{inserted}");
@@ -119,7 +118,7 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
         }
         Err(error) => {
             assert!(error.is_incompatible() && ours.max(theirs) > 1, "{error}");
-            assert!(small.estimated_fpr() > 0.5, "{error}");
+            assert!(small.stats().estimated_fpr > 0.5, "{error}");
         }
     }
 
@@ -132,9 +131,9 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
     assert_eq!(overlap.union, folds.union);
     assert_eq!(common(&overlap), common(&folds));
     // But the keys of each filter are estimated from all of its bits.
-    assert_eq!(overlap.left.value, left.estimated_len());
-    assert_eq!(overlap.right.value, right.estimated_len());
-    assert_eq!(overlap.union.value, small.estimated_len());
+    assert_eq!(overlap.left.value, left.stats().estimated_len);
+    assert_eq!(overlap.right.value, right.stats().estimated_len);
+    assert_eq!(overlap.union.value, small.stats().estimated_len);
     let other = right.compare(&left).expect("compatible filters");
     assert_eq!((other.left, other.union), (overlap.right, overlap.union));
     for estimate in [overlap.left, overlap.union, overlap.intersection, overlap.jaccard] {
@@ -150,11 +149,11 @@ fn check<L: Layout>(shapes: &[Naive; 2], hashes: &[Vec<u64>; 2]) {
     for rate in [0.5, 0.01] {
         match left.shrink_to_fpr(rate) {
             Ok(shrunk) => {
-                assert!(shrunk.estimated_fpr() <= rate && shrunk.target_fpr() == rate);
+                assert!(shrunk.stats().estimated_fpr <= rate && shrunk.target_fpr() == rate);
                 assert!(hashes[0].iter().all(|&hash| shrunk.contains_mixed_hash(hash)));
             }
             Err(error) => {
-                assert!(error.is_invalid() && left.estimated_fpr() > rate, "{rate} {error}");
+                assert!(error.is_invalid() && left.stats().estimated_fpr > rate, "{rate} {error}");
             }
         }
     }

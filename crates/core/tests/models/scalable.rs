@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use petal::{BatchResults, Borrowed, HashSpec, Membership as _, Persist as _, ScalableBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, ScalableBloomFilter};
 
 use crate::kit::{Aligned, Source, words};
 use crate::naive::Naive;

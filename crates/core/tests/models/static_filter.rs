@@ -9,8 +9,7 @@ use std::num::NonZeroUsize;
 pub(crate) mod static_fuse;
 
 use petal::{
-    BatchResults, Borrowed, FilterType, HashSpec, Membership as _, Persist as _, StaticBuilder,
-    StaticFilter,
+    BatchResults, Borrowed, FilterType, HashSpec, Membership as _, StaticBuilder, StaticFilter,
 };
 
 /// A file of layout 8, queried by the document, without checks.

@@ -6,9 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use petal::{
-    BatchResults, Borrowed, HashSpec, Membership, MembershipMut, Persist as _, VectorQuotientFilter,
-};
+use petal::{BatchResults, Borrowed, HashSpec, MembershipMut, VectorQuotientFilter};
 
 /// Operations decoded from bytes, up to their end.
 struct Script<'a>(&'a [u8]);

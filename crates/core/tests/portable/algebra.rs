@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
+use petal::embed::Layout;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Filter,
-    HashSpec, Key, Layout, Membership as _, Persist as _, TypedBloomFilter,
+    HashSpec, Key, TypedBloomFilter,
 };
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
@@ -66,9 +67,9 @@ fn hashes() -> impl Strategy<Value = Vec<u64>> {
 macro_rules! for_layout {
     ($law:ident($naive:expr $(, $argument:expr)*)) => {
         if $naive.kind == 1 {
-            $law::<petal::BlockedLayout>($naive $(, $argument)*);
+            $law::<petal::embed::BlockedLayout>($naive $(, $argument)*);
         } else {
-            $law::<petal::ClassicLayout>($naive $(, $argument)*);
+            $law::<petal::embed::ClassicLayout>($naive $(, $argument)*);
         }
     };
 }
@@ -127,7 +128,7 @@ fn laws<L: Layout>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
 
     // The number of insertions is exact before set operations, then an estimate.
     assert_eq!(union_of(&none, &none).inserted(), 0);
-    let estimate = union_of(&fa, &fb).estimated_len();
+    let estimate = union_of(&fa, &fb).stats().estimated_len;
     let inserted = union_of(&fa, &fb).inserted();
     let rounded = estimate.round().max(f64::from(u8::from(estimate > 0.0)));
     assert!(inserted as f64 == rounded || estimate.is_infinite(), "{inserted} {estimate}");
@@ -136,14 +137,14 @@ fn laws<L: Layout>(naive: &Naive, a: &[u64], b: &[u64], c: &[u64]) {
     let overlap = fa.compare(&fb).unwrap();
     if overlap.union.value.is_finite() {
         assert_eq!(both.inserted(), overlap.intersection.value.round() as u64);
-        assert!(overlap.intersection.value <= both.estimated_len() + 1e-6);
+        assert!(overlap.intersection.value <= both.stats().estimated_len + 1e-6);
     }
 
     // `clear` removes all keys and keeps everything else.
     let mut cleared = copy(&fa);
     cleared.clear();
-    assert!(cleared == none && cleared.inserted() == 0 && cleared.estimated_len() == 0.0);
-    assert!(cleared.estimated_fpr() == 0.0 && cleared.fill_ratio() == 0.0);
+    assert!(cleared == none && cleared.inserted() == 0 && cleared.stats().estimated_len == 0.0);
+    assert!(cleared.stats().estimated_fpr == 0.0 && cleared.stats().fill_ratio == 0.0);
     insert_all(&mut cleared, a);
     assert!(cleared == fa && cleared.inserted() == fa.inserted());
 }
@@ -234,8 +235,8 @@ fn through_a_file<L: Layout>(naive: &Naive, a: &[u64], metadata: &str) {
     any.as_dyn().contains_mixed_hashes(a, &mut theirs);
     filter.contains_mixed_hashes(a, &mut ours);
     assert!(ours == theirs && ours.count_ones() == a.len() as u64);
-    assert_eq!(any.as_dyn().estimated_len(), filter.estimated_len());
-    assert_eq!(any.as_dyn().estimated_fpr(), filter.estimated_fpr());
+    assert_eq!(any.as_dyn().stats().estimated_len, filter.stats().estimated_len);
+    assert_eq!(any.as_dyn().stats().estimated_fpr, filter.stats().estimated_fpr);
     assert_eq!(any.as_dyn().inserted(), filter.inserted());
 }
 
@@ -269,14 +270,14 @@ fn numbers_after_set_operations<L: Layout>() {
         let off = both.inserted().abs_diff(common) as f64;
         let error = overlap.intersection.error;
         assert!(off <= 5.0 * error + 0.5, "{common}: {} ± {error}", both.inserted());
-        assert!(both.estimated_len() + 5.0 * error >= common as f64);
+        assert!(both.stats().estimated_len + 5.0 * error >= common as f64);
         // At the remaining capacity the rate is the target, within 5 %.
         let mut full = copy(&both);
         let mut rng = Rng::new(seed + 100);
-        for _ in 0..full.capacity_left().unwrap() {
+        for _ in 0..full.stats().capacity_left.unwrap() {
             full.insert_mixed_hash(rng.next_u64());
         }
-        let rate = full.estimated_fpr();
+        let rate = full.stats().estimated_fpr;
         assert!((rate / 0.01 - 1.0).abs() < 0.05, "{common}: {rate}");
         // Insertions add to the estimate, and a file keeps it.
         let mut file = Vec::new();
@@ -291,8 +292,8 @@ fn numbers_after_set_operations<L: Layout>() {
 
 #[test]
 fn estimates_after_set_operations_are_within_their_error() {
-    numbers_after_set_operations::<petal::BlockedLayout>();
-    numbers_after_set_operations::<petal::ClassicLayout>();
+    numbers_after_set_operations::<petal::embed::BlockedLayout>();
+    numbers_after_set_operations::<petal::embed::ClassicLayout>();
 }
 
 /// A filter without clear bits has no estimate; its number of keys stays finite.
@@ -301,7 +302,7 @@ fn estimates_of_full_filters_are_finite() {
     let full = |bits: u64, probes| {
         let mut filter = BloomFilter::with_bits(bits, probes).unwrap();
         let mut rng = Rng::new(7);
-        while filter.fill_ratio() < 1.0 {
+        while filter.stats().fill_ratio < 1.0 {
             (0..1000).for_each(|_| _ = filter.insert_mixed_hash(rng.next_u64()));
         }
         filter
@@ -310,7 +311,7 @@ fn estimates_of_full_filters_are_finite() {
         let (full, empty) = (full(bits, probes), BloomFilter::with_bits(bits, probes).unwrap());
         for all in [union_of(&full, &full), union_of(&full, &empty), union_of(&empty, &full)] {
             let max = bits as f64 * (2.0 * bits as f64).ln() / f64::from(probes) + 1.0;
-            assert!(all.estimated_len().is_infinite());
+            assert!(all.stats().estimated_len.is_infinite());
             assert!(all.inserted() > bits / 8 && all.inserted() as f64 <= max);
             assert_eq!(all.union_folded(&empty).unwrap().inserted(), all.inserted());
         }
@@ -467,9 +468,12 @@ fn typed_filters_contain_hashable_values() {
     assert!(model.iter().all(|value| filter.contains(value)));
     let wrong = (0..1000).filter(|number| filter.contains(&(1000 + number, "a"))).count();
     assert!(wrong < 9, "{wrong}"); // as above
-    assert!(filter.estimated_len() > 0.9 * model.len() as f64 && filter.estimated_fpr() < 1e-3);
+    assert!(
+        filter.stats().estimated_len > 0.9 * model.len() as f64
+            && filter.stats().estimated_fpr < 1e-3
+    );
     filter.clear();
-    assert!(!filter.contains(&(0, "a")) && filter.estimated_len() == 0.0);
+    assert!(!filter.contains(&(0, "a")) && filter.stats().estimated_len == 0.0);
 
     // With another hash key, false positives differ, and the members are the same.
     let full = |key| {

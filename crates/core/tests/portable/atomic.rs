@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use petal::{
-    AtomicBloomFilter, BatchResults, BloomFilter, ByteSize, HashSpec, Kernel, Membership as _,
-    Persist as _,
-};
+use petal::{AtomicBloomFilter, BatchResults, BloomFilter, ByteSize, HashSpec, Kernel};
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -114,8 +111,8 @@ proptest! {
             plain.insert_mixed_hashes(&batch, &mut theirs);
             assert_eq!(ours, theirs);
             assert_eq!(shared.inserted(), plain.inserted());
-            assert_eq!(shared.fill_ratio(), plain.fill_ratio());
-            assert_eq!(shared.estimated_len(), plain.estimated_len());
+            assert_eq!(shared.stats().fill_ratio, plain.stats().fill_ratio);
+            assert_eq!(shared.stats().estimated_len, plain.stats().estimated_len);
             let shared = shared.into_filter();
             assert_eq!(shared.inserted(), plain.inserted());
             assert!(shared == plain);
@@ -224,10 +221,10 @@ fn conversion_keeps_capacity_and_target_fpr() {
     let shared =
         AtomicBloomFilter::builder().capacity(1000).fpr(0.001).hash(hash).build_atomic().unwrap();
     let mut plain = BloomFilter::builder().capacity(1000).fpr(0.001).hash(hash).build().unwrap();
-    assert_eq!((shared.capacity(), shared.target_fpr()), (1000, 0.001));
+    let stats = shared.stats();
+    assert_eq!((stats.capacity, stats.target_fpr), (1000, 0.001));
     assert_eq!((shared.layout(), shared.hash_spec()), (plain.layout(), hash));
     assert_eq!(shared.size_bytes(), plain.size_bytes());
-    assert_eq!(shared.expected_fpr(1000), plain.expected_fpr(1000));
     let (keys, mut new) = (["a", "b", "a", "c"], BatchResults::new());
     shared.insert_batch(&keys, &mut new);
     assert_eq!(new.iter().collect::<Vec<_>>(), [0, 1, 3]);

@@ -3,10 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use petal::{
-    AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Layout, Membership as _,
-    Persist as _,
-};
+use petal::embed::Layout;
+use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key};
 use petal_testkit::rng::Rng;
 
 use crate::naive::{self, HeaderFields, Naive};
@@ -343,12 +341,12 @@ fn bit_positions_equal_the_document() {
     }
     for (lanes, blocks) in [(8, 1), (8, 3), (8, 70), (16, 1), (16, 2), (16, 33)] {
         for probes in 1..=lanes {
-            agrees::<petal::BlockedLayout>(&Naive::blocked(blocks, lanes, probes));
+            agrees::<petal::embed::BlockedLayout>(&Naive::blocked(blocks, lanes, probes));
         }
     }
     for bits in [1, 2, 63, 511, 512, 513, 12_345] {
         for probes in [1, 2, 7, 64] {
-            agrees::<petal::ClassicLayout>(&Naive::classic(bits, probes));
+            agrees::<petal::embed::ClassicLayout>(&Naive::classic(bits, probes));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fs::File;
 
 use petal::{
     AnyFilter, BloomFilter, Borrowed, ClassicBloomFilter, CountingBloomFilter, Error, Mapped,
-    Membership as _, Persist as _, verify_bytes,
+    verify_bytes,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::scratch::Scratch;
@@ -143,10 +143,18 @@ fn try_all(bytes: &[u8]) -> Outcome {
         let _ = classic.as_ref().is_ok_and(|filter| filter.contains_mixed_hash(hash));
     }
     if let Ok(filter) = &blocked {
-        let _ = (filter.estimated_len(), filter.estimated_fpr(), filter.expected_fpr(1 << 40));
+        let _ = (
+            filter.stats().estimated_len,
+            filter.stats().estimated_fpr,
+            filter.expected_fpr(1 << 40),
+        );
     }
     if let Ok(filter) = &classic {
-        let _ = (filter.estimated_len(), filter.estimated_fpr(), filter.expected_fpr(1 << 40));
+        let _ = (
+            filter.stats().estimated_len,
+            filter.stats().estimated_fpr,
+            filter.expected_fpr(1 << 40),
+        );
     }
     let opened = vec![blocked.map(drop), classic.map(drop)];
     let examined = vec![
@@ -169,8 +177,8 @@ fn map(scratch: &Scratch, bytes: &[u8]) -> (Result<(), Error>, Result<(), Error>
         Ok(filter) => {
             let _ = (
                 filter.metadata().len(),
-                filter.as_dyn().estimated_fpr(),
-                filter.as_dyn().estimated_len(),
+                filter.as_dyn().stats().estimated_fpr,
+                filter.as_dyn().stats().estimated_len,
             );
             (Ok(()), filter.verify())
         }

@@ -9,7 +9,7 @@ mod golden;
 mod hostile;
 mod large;
 mod parallel;
-mod uncounted;
+mod put;
 
 #[path = "../naive/mod.rs"]
 mod naive;

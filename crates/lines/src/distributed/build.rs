@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use petal::{BatchResults, BlockedLayout, BloomFilter, ByteSize, Membership as _, Persist as _};
+use petal::{BatchResults, BloomFilter, ByteSize};
 
 use super::range::{FileRange, check_cancelled};
 use super::task::Task;
@@ -32,7 +32,7 @@ impl FilterSize {
     /// # Errors
     /// If no filter has that rate.
     pub fn for_fpr(capacity: u64, fpr: f64) -> Result<Self> {
-        let bytes = BlockedLayout::for_fpr(capacity, fpr)?.size_bytes();
+        let bytes = BloomFilter::builder().capacity(capacity).fpr(fpr).plan()?.size_bytes();
         Ok(Self { bytes, capacity, fpr: Some(fpr) })
     }
 }

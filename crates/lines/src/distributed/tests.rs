@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use petal::{BloomFilter, ByteSize, Membership, Persist as _};
+use petal::{BloomFilter, ByteSize, Membership};
 use petal_testkit::line_files::{FileSpec, overlapping_files};
 use petal_testkit::model;
 use petal_testkit::rng::Rng;

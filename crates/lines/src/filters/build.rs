@@ -106,8 +106,9 @@ pub fn explain_full(error: Error, filter: &dyn Membership) -> Error {
     if error.kind() != ErrorKind::Full {
         return error;
     }
-    let crowded = filter.fill_ratio() < CROWDED_LOAD;
-    let grew = filter.parameters().contains(&("growing", 1));
+    let stats = filter.stats();
+    let crowded = stats.fill_ratio < CROWDED_LOAD;
+    let grew = stats.parameters.contains(&("growing", 1));
     let advice = match (crowded, grew) {
         (true, _) => vec![Advice::UseType(&[Counting])],
         (_, true) => vec![Advice::RebuildWithHigher(Setting::MaxCapacity)],
@@ -116,7 +117,7 @@ pub fn explain_full(error: Error, filter: &dyn Membership) -> Error {
             Advice::RebuildWith(Setting::Growing),
         ],
     };
-    let (inserted, capacity) = (format_keys(filter.inserted()), format_count(filter.capacity()));
+    let (inserted, capacity) = (format_keys(stats.inserted), format_count(stats.capacity));
     let why = if crowded { ": one line occurs too often" } else { "" };
     Error::new(ErrorKind::Full, format!("full at {inserted}, planned for {capacity}{why}"))
         .advise_any(advice)

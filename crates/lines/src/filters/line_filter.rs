@@ -111,6 +111,6 @@ impl LineFilterMut for dyn MembershipMut + '_ {
     }
 
     fn is_nearly_full(&self) -> bool {
-        self.filter_type() == FilterType::Quotient && self.fill_ratio() > MAX_LOAD
+        self.filter_type() == FilterType::Quotient && self.stats().fill_ratio > MAX_LOAD
     }
 }

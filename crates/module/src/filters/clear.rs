@@ -1,6 +1,6 @@
 //! Removes all keys from a filter.
 
-use petal::{AnyFilter, Membership as _};
+use petal::AnyFilter;
 
 use super::{CuckooOps, StoredFilter};
 use crate::error::FilterError;
@@ -48,7 +48,7 @@ impl StoredFilter {
                     _ => true,
                 };
                 let filter = filter.as_dyn();
-                one_layer && filter.inserted() == 0 && filter.fill_ratio() == 0.0
+                one_layer && filter.inserted() == 0 && filter.stats().fill_ratio == 0.0
             }
         }
     }

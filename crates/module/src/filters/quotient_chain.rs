@@ -10,9 +10,10 @@
 //! The false-positive rates of the layers sum to at most the target, by the shares of
 //! [`layer_share`].
 
+use petal::embed::QuotientLayout;
 use petal::embed::{Relocator, SerializedView};
 use petal::math::layer_share;
-use petal::{AnyFilter, BatchResults, HashSpec, Membership as _, QuotientFilter, QuotientLayout};
+use petal::{AnyFilter, BatchResults, HashSpec, QuotientFilter};
 
 use super::cuckoo::{CuckooInfo, CuckooOps, GrowthLimits, MAX_COPIES};
 use crate::error::FilterError;
@@ -189,7 +190,7 @@ impl QuotientChain {
     ) -> Result<(), FilterError> {
         for layer in self.layers.iter_mut().rev().filter(|layer| has_capacity(layer)) {
             match layer.add_mixed_hash(hash) {
-                Ok(_) => return Ok(()),
+                Ok(()) => return Ok(()),
                 // A run with many copies can reach the end of the table before all slots are used.
                 Err(error) if error.is_full() => {}
                 Err(error) => return Err(error.into()),
@@ -214,8 +215,7 @@ impl QuotientChain {
         let spec = self.hash_spec().ok_or(FilterError::Full)?;
         self.push(self.first_slots(), spec, memory_limit)?;
         let newest = self.layers.last_mut().ok_or(FilterError::Full)?;
-        newest.add_mixed_hash(hash)?;
-        Ok(())
+        Ok(newest.add_mixed_hash(hash)?)
     }
 
     /// Frees the newest layers if they are empty and will not be needed soon.

@@ -183,7 +183,7 @@ mod tests {
             if request.probes.is_some() {
                 continue;
             }
-            let filter_type = FilterType::ALL.into_iter().find(|one| one.name() == *name).unwrap();
+            let filter_type = name.parse().unwrap();
             let mut spec = petal::FilterSpec::new(filter_type);
             (spec.capacity, spec.fpr) = (Some(capacity), Some(fpr));
             let built = FilterSpec { kind: *kind, fpr, capacity, seed: [1; 16] }.build(1 << 24);

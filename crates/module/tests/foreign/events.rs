@@ -1,7 +1,6 @@
 //! Keyspace events and replication of every command.
 
 use crate::server::{Client, Reply, Server, Setup};
-use petal::Membership as _;
 
 /// Reads events (`event key`) until the end marker.
 fn read_events(listener: &mut Client) -> Vec<String> {

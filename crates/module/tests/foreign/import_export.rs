@@ -1,7 +1,6 @@
 //! PETAL.IMPORT and PETAL.EXPORT of `.petal` files in chunks.
 
 use crate::server::{Reply, Server, Setup};
-use petal::Membership as _;
 
 /// Exports a key in chunks of this size.
 #[track_caller]

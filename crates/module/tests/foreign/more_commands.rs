@@ -3,8 +3,6 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use petal::Membership as _;
-
 use crate::sample_filters;
 use crate::server::{Reply, Server, Setup, wait_until};
 

@@ -1,7 +1,8 @@
 //! `BloomFilter`, the default, and `ClassicBloomFilter`, the textbook's; and the combination of two
 //! filters.
 
-use petal::{AnyFilter, FilterType, Layout, Overlap, Store};
+use petal::embed::Layout;
+use petal::{AnyFilter, FilterType, Overlap, Store};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 

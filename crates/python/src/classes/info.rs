@@ -40,26 +40,27 @@ impl Properties {
         let mut properties = Self::default();
         properties.flags.push(("is_mapped", state.is_mapped()));
         if let Some(filter) = state.as_dyn() {
+            let stats = filter.stats();
             properties.texts = vec![
-                ("type", filter.filter_type().name().to_owned()),
-                ("layout", filter.describe()),
+                ("type", stats.filter_type.name().to_owned()),
+                ("layout", stats.layout),
                 ("hash", filter.hash_spec().name().to_owned()),
                 ("metadata", state.metadata().to_owned()),
             ];
-            properties.integers = filter.parameters();
+            properties.integers = stats.parameters;
             properties.integers.extend([
-                ("size_bytes", filter.size_bytes()),
-                ("memory_bytes", filter.memory_usage()),
-                ("capacity", filter.capacity()),
-                ("inserted", filter.inserted()),
+                ("size_bytes", stats.size_bytes),
+                ("memory_bytes", stats.memory_usage),
+                ("capacity", stats.capacity),
+                ("inserted", stats.inserted),
             ]);
             properties.floats = vec![
-                ("target_fpr", filter.target_fpr()),
-                ("estimated_fpr", filter.estimated_fpr()),
-                ("estimated_len", filter.estimated_len()),
-                ("fill_ratio", filter.fill_ratio()),
+                ("target_fpr", stats.target_fpr),
+                ("estimated_fpr", stats.estimated_fpr),
+                ("estimated_len", stats.estimated_len),
+                ("fill_ratio", stats.fill_ratio),
             ];
-            properties.flags.push(("is_overfull", filter.is_overfull()));
+            properties.flags.push(("is_overfull", stats.is_overfull));
         } else if let Ok(stats) = state.foreign_stats() {
             properties.texts.push(("type", "foreign".to_owned()));
             properties.texts.push(("format", stats.format.name().to_owned()));

@@ -90,7 +90,7 @@ impl Filter {
         py.detach(|| {
             let state = self.read_detached()?;
             Ok(match state.as_dyn() {
-                Some(filter) => filter.estimated_len(),
+                Some(filter) => filter.stats().estimated_len,
                 None => state.foreign_stats()?.estimated_keys.unwrap_or(f64::NAN),
             })
         })
@@ -102,7 +102,7 @@ impl Filter {
         py.detach(|| {
             let state = self.read_detached()?;
             Ok(match state.as_dyn() {
-                Some(filter) => filter.estimated_fpr(),
+                Some(filter) => filter.stats().estimated_fpr,
                 None => state.foreign_stats()?.estimated_fpr,
             })
         })
@@ -114,7 +114,7 @@ impl Filter {
         py.detach(|| {
             let state = self.read_detached()?;
             if let Some(face) = state.as_dyn() {
-                return Ok(face.fill_ratio());
+                return Ok(face.stats().fill_ratio);
             }
             let stats = state.foreign_stats()?;
             Ok(stats.set as f64 / stats.bits.max(1) as f64)
@@ -187,7 +187,9 @@ impl Filter {
     /// or if the filter grows, drops old keys or takes no keys.
     #[getter]
     fn capacity_left(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        py.detach(|| Ok(self.read_detached()?.as_dyn().and_then(|filter| filter.capacity_left())))
+        py.detach(|| {
+            Ok(self.read_detached()?.as_dyn().and_then(|filter| filter.stats().capacity_left))
+        })
     }
 
     /// Whether the estimated false-positive rate is above the target by more than chance. If so,
@@ -197,7 +199,7 @@ impl Filter {
         py.detach(|| {
             let state = self.read_detached()?;
             Ok(match state.as_dyn() {
-                Some(filter) => filter.is_overfull(),
+                Some(filter) => filter.stats().is_overfull,
                 None => {
                     let stats = state.foreign_stats()?;
                     let target = stats.target_fpr.unwrap_or(0.0);

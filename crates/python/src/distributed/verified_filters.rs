@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use petal::{AnyFilter, Mapped, Persist as _};
+use petal::{AnyFilter, Mapped};
 use pyo3::PyResult;
 
 use crate::error::IntoPyErr;

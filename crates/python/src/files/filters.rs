@@ -220,7 +220,8 @@ pub(super) fn warn_if_overfull(
     let (planned, inserted) = (filter.capacity(), filter.inserted());
     let shown = path.display();
     // The margin is for the estimate after a merge. Growing filters exceed their capacity as planned.
-    let grows = filter.filter_type() == FilterType::Scalable;
+    let kind = filter.filter_type();
+    let grows = kind == FilterType::Scalable;
     let exceeds = !grows && planned > 0 && inserted as f64 > planned as f64 * 1.01;
     if has_log && exceeds {
         reporter.warn(format!(
@@ -229,28 +230,32 @@ pub(super) fn warn_if_overfull(
             format_keys(planned),
             format_count(inserted),
         ));
-    } else if !has_log && filter.is_overfull() && filter.filter_type() == FilterType::Windowed {
-        reporter.warn(format!(
+    }
+    if has_log || !(exceeds || grows || kind == FilterType::Windowed) {
+        return;
+    }
+    let stats = filter.stats();
+    if !stats.is_overfull {
+        return;
+    }
+    let rate = format_rate(stats.estimated_fpr);
+    reporter.warn(match kind {
+        FilterType::Windowed => format!(
             "{shown}: a part of the window has more lines than planned for; the estimated \
-             false-positive rate is {}; make a larger filter with a higher capacity=",
-            format_rate(filter.estimated_fpr()),
-        ));
-    } else if !has_log && filter.is_overfull() && grows {
-        reporter.warn(format!(
+             false-positive rate is {rate}; make a larger filter with a higher capacity=",
+        ),
+        FilterType::Scalable => format!(
             "{shown}: hashes of 64 bits do not keep the rate of {} for this number of lines; the estimated \
-             false-positive rate is {}; choose a higher fpr=",
-            format_rate(filter.target_fpr()),
-            format_rate(filter.estimated_fpr()),
-        ));
-    } else if !has_log && filter.is_overfull() && exceeds {
-        reporter.warn(format!(
+             false-positive rate is {rate}; choose a higher fpr=",
+            format_rate(stats.target_fpr),
+        ),
+        _ => format!(
             "{shown}: the filter was planned for {} and has about {}; its estimated \
-             false-positive rate is {}; make a larger filter with a higher capacity=",
+             false-positive rate is {rate}; make a larger filter with a higher capacity=",
             format_keys(planned),
             format_count(inserted),
-            format_rate(filter.estimated_fpr()),
-        ));
-    }
+        ),
+    });
 }
 
 /// A filter that other threads may change during the job. It is locked for one batch of lines at a

@@ -101,7 +101,7 @@ impl Merge {
                  false-positive rate is {}",
                 format_size(size),
                 format_size(filter.size_bytes()),
-                petal_lines::format_rate(filter.estimated_fpr()),
+                petal_lines::format_rate(filter.stats().estimated_fpr),
             ));
         }
         match union.as_dyn() {

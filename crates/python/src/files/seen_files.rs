@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use petal::{AnyFilter, BlockedLayout, BloomFilter, WindowedBloomFilter};
+use petal::{AnyFilter, BloomFilter, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
 use petal_lines::{
     FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, Spelling,
@@ -264,8 +264,8 @@ impl SeenPlan {
         }
         };
         // A windowed filter takes a little more; it is checked again below.
-        let layout = BlockedLayout::for_fpr(keys, fpr).map_err(IntoPyErr::into_py_err)?;
-        fits(layout.size_bytes())?;
+        let plan = BloomFilter::builder().capacity(keys).fpr(fpr).plan();
+        fits(plan.map_err(IntoPyErr::into_py_err)?.size_bytes())?;
         let spec = FilterSpec { keyed: true, ..FilterSpec::default() };
         let hash = spec.hash().map_err(IntoPyErr::into_py_err)?;
         if self.window.is_none() && self.last.is_none() {

@@ -14,7 +14,7 @@ pub(crate) use filter::Filter;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use petal::{AnyFilter, BatchResults, Mapped, Membership, Persist as _};
+use petal::{AnyFilter, BatchResults, Mapped, Membership};
 use petal_interop::{FilterStats, ForeignFilter, Format, KeyType};
 use pyo3::PyResult;
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use petal::{AnyFilter, Mapped, Persist as _};
+use petal::{AnyFilter, Mapped};
 use petal_interop::{ForeignFilter, Format, GZIP, KeyType};
 use petal_lines::atomic_file::open_whole;
 use pyo3::buffer::PyBuffer;

@@ -164,14 +164,14 @@ struct Keys<'a> {
 struct ShardSizes {
     shards: u64,
     /// The number of keys of the largest shard.
-    most: u64,
+    max_keys: u64,
     slots: SlotPlan,
 }
 
 impl ShardSizes {
     /// Returns the dimensions of a round.
     fn round(&self, round: u64) -> Result<FuseParams> {
-        self.slots.params(self.shards, self.most, round)
+        self.slots.params(self.shards, self.max_keys, round)
     }
 }
 
@@ -221,9 +221,9 @@ impl<'a> Keys<'a> {
     }
 
     fn sizes(&self, rate: f64) -> Result<ShardSizes> {
-        let (keys, most) = (self.count(), self.left.iter().max().copied().unwrap_or(0));
+        let (keys, max_keys) = (self.count(), self.left.iter().max().copied().unwrap_or(0));
         let slots = SlotPlan::new(rate, keys, self.seed)?;
-        Ok(ShardSizes { shards: shards_of(keys), most: most as u64, slots })
+        Ok(ShardSizes { shards: shards_of(keys), max_keys: max_keys as u64, slots })
     }
 
     /// Returns true if it pays to drop duplicates before all shards are solved: a group is so large
@@ -234,8 +234,8 @@ impl<'a> Keys<'a> {
             return Ok(false);
         }
         let mean = keys / groups.len();
-        let most = mean + SIGMAS_OF_GROUP * mean.isqrt();
-        if groups.len() > 1 && groups.iter().any(|&length| length > most) {
+        let max_length = mean + SIGMAS_OF_GROUP * mean.isqrt();
+        if groups.len() > 1 && groups.iter().any(|&length| length > max_length) {
             return Ok(true);
         }
         // The sample has all copies of its hashes: it is a range of them, which begins with 0.
@@ -275,16 +275,16 @@ impl<'a> Keys<'a> {
     /// the keys that are left without duplicates. The seed must be 0.
     fn solve(&mut self, rate: f64) -> Result<Option<FuseTable<Owned>>> {
         let sizes = self.sizes(rate)?;
-        let most = sizes.most;
-        if most > MAX_KEYS {
+        let max_keys = sizes.max_keys;
+        if max_keys > MAX_KEYS {
             return Ok(None);
         }
         let first = sizes.round(0)?;
         // Few keys: with fewer cache lines than in the first round, then with as many.
-        let lines = if (1..=DENSE_UP_TO).contains(&most) { lines_of(&first) } else { 0 };
+        let lines = if (1..=DENSE_UP_TO).contains(&max_keys) { lines_of(&first) } else { 0 };
         let dense = |lines| {
-            let params = move |log| sizes.slots.dense_params(most, lines, log).transpose();
-            let segments = if most < DENSE_LAST_BELOW { 4 } else { 3 };
+            let params = move |log| sizes.slots.dense_params(max_keys, lines, log).transpose();
+            let segments = if max_keys < DENSE_LAST_BELOW { 4 } else { 3 };
             let found = DENSE_SEGMENTS.into_iter().take(segments).filter_map(params);
             found.map(|params| params.map(|params| (params, DENSE_MULTIPLIERS)))
         };
@@ -297,7 +297,7 @@ impl<'a> Keys<'a> {
             self.distinct = true;
             if self.count() < before {
                 let sizes = self.sizes(rate)?;
-                let same = sizes.most > DENSE_UP_TO && sizes.round(0)? == params;
+                let same = sizes.max_keys > DENSE_UP_TO && sizes.round(0)? == params;
                 return Ok(solved.filter(|_| same).map(|data| FuseTable::from_parts(params, data)));
             }
             if let Some(data) = solved {
@@ -307,7 +307,7 @@ impl<'a> Keys<'a> {
         for seed in 1..SEEDS * ROUNDS {
             self.mix_again(seed)?;
             let sizes = self.sizes(rate)?;
-            if sizes.most > MAX_KEYS {
+            if sizes.max_keys > MAX_KEYS {
                 continue;
             }
             let params = sizes.round(seed / SEEDS)?;
@@ -324,16 +324,17 @@ impl<'a> Keys<'a> {
 /// need some rounds. It is not less for more keys.
 pub(in super::super) fn planned_bits(keys: u64, rate: f64) -> Result<u64> {
     let shards = shards_of(keys);
-    let most = match keys.div_ceil(shards.max(1)) {
+    let max_keys = match keys.div_ceil(shards.max(1)) {
         mean if shards > 1 => mean + SIGMAS * mean.isqrt(),
         all => all,
     };
     let slots = SlotPlan::new(rate, keys, 0)?;
-    let lines =
-        |most| slots.params(shards, most, Size::of(most).rounds).map(|params| lines_of(&params));
+    let lines = |max_keys| {
+        slots.params(shards, max_keys, Size::of(max_keys).rounds).map(|params| lines_of(&params))
+    };
     // With fewer keys more rounds may be needed.
-    let fewer = SIZES.iter().map(|size| size.keys).filter(|&from| (1..=most).contains(&from));
-    let mut largest = lines(most)?;
+    let fewer = SIZES.iter().map(|size| size.keys).filter(|&from| (1..=max_keys).contains(&from));
+    let mut largest = lines(max_keys)?;
     for from in fewer {
         largest = largest.max(lines(from - 1)?);
     }
@@ -370,9 +371,9 @@ impl SlotPlan {
     }
 
     /// Returns dimensions for shards of at most `most` keys, which are larger in each round.
-    fn params(&self, shards: u64, most: u64, round: u64) -> Result<FuseParams> {
-        let &Size { log_segment, starts, .. } = Size::of(most);
-        let starts = ((most * starts / 1000) >> log_segment).max(1);
+    fn params(&self, shards: u64, max_keys: u64, round: u64) -> Result<FuseParams> {
+        let &Size { log_segment, starts, .. } = Size::of(max_keys);
+        let starts = ((max_keys * starts / 1000) >> log_segment).max(1);
         let starts = starts + round * starts.div_ceil(16);
         self.params_of(shards, log_segment, starts)
     }
@@ -380,8 +381,8 @@ impl SlotPlan {
     /// Returns the dimensions with segments of 2^`log_segment` slots that fill this number of cache
     /// lines; `None` if that is too few slots.
     fn dense_params(&self, keys: u64, lines: u64, log_segment: u64) -> Result<Option<FuseParams>> {
-        let most = (lines * LINE_BITS / self.bits.max(1)) >> log_segment;
-        for starts in (1..=most).rev() {
+        let max_starts = (lines * LINE_BITS / self.bits.max(1)) >> log_segment;
+        for starts in (1..=max_starts).rev() {
             let params = self.params_of(1, log_segment, starts)?;
             if lines_of(&params) <= lines {
                 let enough = params.stride() * 100 >= keys * DENSE_SLOTS;

@@ -49,18 +49,18 @@ impl DuplicateFinder {
         let missing = keys.len().min(BATCH).saturating_sub(self.waiting.len());
         reserve(&mut self.waiting, missing)?;
         self.waiting.resize(self.waiting.len() + missing, 0);
-        let (mut left, mut begin) = (0, 0);
-        while begin < keys.len() {
-            let group = scale(keys[begin], groups);
-            let length = keys[begin..].iter().take_while(|&&g| scale(g, groups) == group).count();
-            let end = begin + length;
-            if group == 0 && keys[begin..end].contains(&EMPTY) {
-                return Ok(sort(keys, left, begin));
+        let (mut left, mut start) = (0, 0);
+        while start < keys.len() {
+            let group = scale(keys[start], groups);
+            let length = keys[start..].iter().take_while(|&&g| scale(g, groups) == group).count();
+            let end = start + length;
+            if group == 0 && keys[start..end].contains(&EMPTY) {
+                return Ok(sort(keys, left, start));
             }
             table.cells.fill(EMPTY);
-            while begin < end {
-                let batch = begin..end.min(begin + BATCH);
-                begin = batch.end;
+            while start < end {
+                let batch = start..end.min(start + BATCH);
+                start = batch.end;
                 let waits = table.insert_first(keys, batch, &mut left, &mut self.waiting);
                 for at in 0..waits {
                     let g = self.waiting[at];
@@ -74,7 +74,7 @@ impl DuplicateFinder {
                             // All of them fit: these keys, or copies of them, were read from before `begin`.
                             let rest = waits - at;
                             keys[left..left + rest].copy_from_slice(&self.waiting[at..waits]);
-                            return Ok(sort(keys, left + rest, begin));
+                            return Ok(sort(keys, left + rest, start));
                         }
                     }
                 }

@@ -130,8 +130,8 @@ fn last_layer(layout: &mut RibbonLayout, raw: &[u64], seed: u64, share: f64) -> 
     let mut keys = Vec::new();
     reserve(&mut keys, raw.len())?;
     let mut solver = Solver::default();
-    let most = MAX_SEGMENTS * WIDTH / 2;
-    for attempt in (0..TRIES).filter(|_| (raw.len() as u64) < most) {
+    let max_hashes = MAX_SEGMENTS * WIDTH / 2;
+    for attempt in (0..TRIES).filter(|_| (raw.len() as u64) < max_hashes) {
         let seed = seed.wrapping_add(attempt << 32);
         keys.clear();
         keys.extend(raw.iter().map(|&hash| remix(hash, seed)));

@@ -88,11 +88,11 @@ impl Solver {
             let mut cut = CUTS.len() - 1;
             // Group by group, from the end.
             while cut > 0 {
-                let begin = first + before(base + CUTS[cut - 1], &self.starts[first..end]);
-                if !self.insert_group(keys, begin, end) {
+                let from = first + before(base + CUTS[cut - 1], &self.starts[first..end]);
+                if !self.insert_group(keys, from, end) {
                     break;
                 }
-                (end, cut) = (begin, cut - 1);
+                (end, cut) = (from, cut - 1);
             }
             let (half, at) = (bucket / CUTS_IN_HALF, bucket % CUTS_IN_HALF);
             cuts[half as usize] |= (cut as u32) << (2 * at);
@@ -107,9 +107,9 @@ impl Solver {
     }
 
     /// Takes rows for all of these keys, or for none; returns true if it did.
-    fn insert_group(&mut self, keys: &[u64], begin: usize, end: usize) -> bool {
+    fn insert_group(&mut self, keys: &[u64], from: usize, end: usize) -> bool {
         self.taken.clear();
-        for at in (begin..end).rev() {
+        for at in (from..end).rev() {
             match self.insert(self.starts[at], equation(keys[at])) {
                 Found::Row(row) => self.taken.push(row),
                 Found::NoFreeRow => {
@@ -168,11 +168,11 @@ impl Solver {
                 }
             }
             let columns = (layer.rows_of(segment + 1) - layer.rows_of(segment)) as usize;
-            let begin = end - columns;
-            for (half, bits) in halves[begin..end].iter_mut().zip(bits) {
+            let from = end - columns;
+            for (half, bits) in halves[from..end].iter_mut().zip(bits) {
                 *half = bits.to_le();
             }
-            end = begin;
+            end = from;
         }
     }
 }

@@ -37,7 +37,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use petal::{BloomFilter, Membership as _};
+use petal::BloomFilter;
 
 use super::ApproximateJob;
 use crate::error::Result;
@@ -127,11 +127,11 @@ impl ApproximateJob<'_> {
                 sample.insert(key, before.as_ref().map_or(1.0, |before| before.chance(key)));
             }
             reached.store(sample.depth(), Ordering::Relaxed);
-            filter.insert_mixed_hashes_uncounted(&scratch.hashes);
+            filter.put_mixed_hashes(&scratch.hashes);
             Ok(ControlFlow::Continue(()))
         };
         report.add_pass(self.pass().run("filtering", &[input], map, fold)?);
-        Ok(Link { rate: filter.estimated_fpr(), filter, sample })
+        Ok(Link { rate: filter.stats().estimated_fpr, filter, sample })
     }
 
     /// Reports an upper bound of the number of wrong lines, which is reached if no line of the first

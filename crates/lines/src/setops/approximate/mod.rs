@@ -14,7 +14,7 @@ mod common;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use petal::{BlockedLayout, BloomFilter, ByteSize, Membership as _};
+use petal::{BloomFilter, ByteSize};
 
 use super::planning::{Sample, estimated_insertions, filter_bytes};
 use super::report::Report;
@@ -95,7 +95,7 @@ impl ApproximateJob<'_> {
                 ByteSize::bytes(filter_bytes(keys, memory)),
             )?);
         };
-        let needed = BlockedLayout::for_fpr(keys, rate)?.size_bytes();
+        let needed = BloomFilter::builder().capacity(keys).fpr(rate).plan()?.size_bytes();
         if needed > memory {
             return Err(Error::filter_too_large(
                 keys,

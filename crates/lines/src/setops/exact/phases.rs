@@ -156,7 +156,7 @@ impl<'a> Phases<'a> {
         self.state.keys.for_each_block(self.spill_file, |block| {
             hashes.clear();
             hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
-            filter.insert_mixed_hashes_uncounted(&hashes);
+            filter.put_mixed_hashes(&hashes);
             Ok(())
         })?;
         Ok(filter)

@@ -1,6 +1,7 @@
 //! The phases of an exact job in numbers, with the same divisions of memory as the phases themselves.
 
-use petal::{BlockedLayout, ByteSize};
+use petal::ByteSize;
+use petal::embed::BlockedLayout;
 
 use super::job::ExactJob;
 use super::join::choose_build_side;

@@ -1,6 +1,7 @@
 //! Sizes of the filters of a job.
 
-use petal::{BlockedLayout, BloomFilter, ByteSize, Membership as _};
+use petal::embed::BlockedLayout;
+use petal::{BloomFilter, ByteSize};
 
 /// Maximum bits per key: a rate of 0.15 %. The cache misses of a larger filter, for every line, cost
 /// more than the records of the few false positives.

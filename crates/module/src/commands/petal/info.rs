@@ -2,8 +2,7 @@
 
 use std::ffi::CStr;
 
-use petal::math::is_overfull;
-use petal::{AnyFilter, FilterType, Membership as _};
+use petal::AnyFilter;
 
 use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::{Call, Command, ReplyError};
@@ -128,16 +127,11 @@ fn fields(stored: &StoredFilter, full: bool) -> Vec<(&'static CStr, Value)> {
         | StoredFilter::RedisCuckoo(_) => {}
     }
     if let Some(common) = common.filter(|_| full) {
-        push(c"estimated-items", Value::Number(common.estimated_len()));
-        // Reads the whole filter, so it is computed once.
-        let fpr = common.estimated_fpr();
-        let overfull = match common.filter_type() {
-            FilterType::Quotient | FilterType::VectorQuotient => common.is_overfull(),
-            _ => is_overfull(common.target_fpr(), fpr, common.size_bytes().saturating_mul(8)),
-        };
-        push(c"estimated-fpr", Value::Number(fpr));
-        push(c"fill-ratio", Value::Number(common.fill_ratio()));
-        push(c"overfull", Value::Count(overfull.into()));
+        let stats = common.stats();
+        push(c"estimated-items", Value::Number(stats.estimated_len));
+        push(c"estimated-fpr", Value::Number(stats.estimated_fpr));
+        push(c"fill-ratio", Value::Number(stats.fill_ratio));
+        push(c"overfull", Value::Count(stats.is_overfull.into()));
     }
     fields
 }

@@ -1,9 +1,7 @@
-//! Inserts that do not count new keys set the same bits, and the number of keys is then estimated.
+//! Inserts without a result set the same bits, and the number of keys is then estimated.
 
-use petal::{
-    AnyFilter, AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Layout,
-    Membership as _, Persist as _,
-};
+use petal::embed::Layout;
+use petal::{AnyFilter, AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter};
 
 fn hashes(filter: &impl petal::Membership, keys: &[u64]) -> Vec<u64> {
     let spec = filter.hash_spec();
@@ -20,16 +18,16 @@ fn check<L: Layout>(empty: &Filter<L>) {
         counted.insert_batch(&keys, &mut new);
         let texts: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
         let fills: [Fill<L>; 5] = [
-            |filter, keys, _| keys.iter().for_each(|key| filter.insert_uncounted(key)),
-            |filter, keys, _| filter.insert_batch_uncounted(keys),
-            |filter, _, texts| filter.insert_batch_uncounted(texts),
+            |filter, keys, _| keys.iter().for_each(|key| filter.put(key)),
+            |filter, keys, _| filter.put_batch(keys),
+            |filter, _, texts| filter.put_batch(texts),
             |filter, keys, _| {
                 let hashes = hashes(filter, keys);
-                filter.insert_mixed_hashes_uncounted(&hashes);
+                filter.put_mixed_hashes(&hashes);
             },
             |filter, keys, _| {
                 let hashes = hashes(filter, keys);
-                hashes.iter().for_each(|&hash| filter.insert_mixed_hash_uncounted(hash));
+                hashes.iter().for_each(|&hash| filter.put_mixed_hash(hash));
             },
         ];
         for (number, fill) in fills.into_iter().enumerate() {
@@ -56,7 +54,7 @@ fn bits_equal_those_of_counted_inserts() {
 fn estimate_is_kept_until_the_filter_is_cleared() {
     let mut filter = BloomFilter::with_fpr(10_000, 0.01).unwrap();
     let keys: Vec<u64> = (0..5_000).collect();
-    filter.insert_batch_uncounted(&keys);
+    filter.put_batch(&keys);
     let estimate = filter.inserted();
     assert!((4_900..5_100).contains(&estimate), "{estimate}");
     assert_eq!((filter.capacity(), filter.target_fpr()), (10_000, 0.01));
@@ -82,7 +80,7 @@ fn estimate_is_kept_until_the_filter_is_cleared() {
     assert!(filter.insert("one") && filter.inserted() == 1);
 
     // An intersection has an estimate of its own.
-    filter.insert_batch_uncounted(&keys);
+    filter.put_batch(&keys);
     let mut other = BloomFilter::with_fpr(10_000, 0.01).unwrap();
     (0..100u64).for_each(|key| _ = other.insert(&key));
     filter.intersect(&other).unwrap();

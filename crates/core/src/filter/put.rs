@@ -1,9 +1,9 @@
-//! Inserts that do not report whether a key was new, which is up to two fifths of the time of an
+//! Inserts without a result. To find out whether a key was new is up to two fifths of the time of an
 //! insert in cache.
 //!
 //! New keys are not counted either. The number of inserts is then an estimate, as after a union.
 
-use super::layout::{Layout, SET_MAX, cardinality, whole_cardinality};
+use super::layout::{Layout, SET_MAX, whole_cardinality};
 use super::{Filter, FilterInfo};
 use crate::batch::CHUNK;
 use crate::kernel::UnhashedKeys;
@@ -15,40 +15,40 @@ use crate::store::{Store, StoreMut};
 const _: () = assert!(CHUNK <= SET_MAX);
 
 impl<L: Layout, S: StoreMut> Filter<L, S> {
-    /// Inserts a key without reporting whether it was new. From then on
-    /// [`inserted`](crate::Membership::inserted) is an estimate from the bits, until the filter is
+    /// Inserts a key without returning whether it was new. From then on
+    /// [`inserted`](Self::inserted) is an estimate from the bits, until the filter is
     /// cleared.
     ///
     /// Cost: as [`insert`](Self::insert) or less; `inserted` then reads the whole filter.
     #[inline]
-    pub fn insert_uncounted<K: Key + ?Sized>(&mut self, key: &K) {
-        self.insert_mixed_hash_uncounted(key.hash_with(&self.hash));
+    pub fn put<K: Key + ?Sized>(&mut self, key: &K) {
+        self.put_mixed_hash(key.hash_with(&self.hash));
     }
 
-    /// [`insert_uncounted`](Self::insert_uncounted) for a hash made with
-    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
+    /// [`put`](Self::put) for a hash made with
+    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
-    pub fn insert_mixed_hash_uncounted(&mut self, hash: u64) {
+    pub fn put_mixed_hash(&mut self, hash: u64) {
         self.counted = false;
         self.layout.set(self.kernel, self.store.lines_mut(), hash);
     }
 
-    /// [`insert_uncounted`](Self::insert_uncounted) for many keys.
+    /// [`put`](Self::put) for many keys.
     ///
     /// ```
-    /// use petal::{BloomFilter, Membership};
+    /// use petal::BloomFilter;
     ///
     /// let keys: Vec<u64> = (0..10_000).collect();
     /// let mut filter = BloomFilter::with_fpr(10_000, 0.01)?;
-    /// filter.insert_batch_uncounted(&keys);
+    /// filter.put_batch(&keys);
     /// assert!(keys.iter().all(|key| filter.contains(key)));
     /// assert!((9_900..10_100).contains(&filter.inserted()));
     /// # Ok::<_, petal::Error>(())
     /// ```
     ///
     /// Cost: as one by one, but cache misses overlap.
-    pub fn insert_batch_uncounted<K: Key>(&mut self, keys: &[K]) {
+    pub fn put_batch<K: Key>(&mut self, keys: &[K]) {
         self.counted = false;
         let lines = self.store.lines_mut();
         if let (Some(words), Some(hash)) = (K::words(keys), self.hash.word_hasher()) {
@@ -65,8 +65,8 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
         }
     }
 
-    /// [`insert_batch_uncounted`](Self::insert_batch_uncounted) for hashes.
-    pub fn insert_mixed_hashes_uncounted(&mut self, hashes: &[u64]) {
+    /// [`put_batch`](Self::put_batch) for hashes.
+    pub fn put_mixed_hashes(&mut self, hashes: &[u64]) {
         self.counted = false;
         for hashes in hashes.chunks(SET_MAX) {
             self.layout.set_batch(self.kernel, self.store.lines_mut(), hashes);
@@ -85,7 +85,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
         if self.counted {
             return self.info.inserted;
         }
-        whole_cardinality(&self.layout, cardinality(&self.layout, self.store.lines()))
+        whole_cardinality(&self.layout, self.estimated_len())
     }
 
     /// Replaces the number of inserts.
