@@ -310,7 +310,7 @@ impl<K: Key> Extend<K> for AtomicBloomFilter {
 impl<K: Key> Extend<K> for &AtomicBloomFilter {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         for_each_hashes(keys, self.hash, |hashes, new| {
-            blocks!(self, |blocks| blocks.insert_batch(hashes, new));
+            blocks!(self, |blocks| self.kernel.shared_insert_batch(blocks, hashes, new));
         });
     }
 }
