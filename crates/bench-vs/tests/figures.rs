@@ -25,11 +25,9 @@ fn petal(model: Model, kind: KeyKind, form: Form) -> Case {
 fn own() -> Vec<Case> {
     let batch = |model| petal(model, KeyKind::Hash, Form::Batch);
     let mut all: Vec<Case> = [Model::Rate(0.01), Model::Rate(0.001), Model::Pair].map(batch).into();
-    for kind in [KeyKind::Hash, KeyKind::Number] {
-        for threads in [1, 2] {
-            let threads = NonZeroUsize::new(threads).unwrap();
-            all.push(build(PLAN.keys, 0.01, kind, Kernel::Portable, threads).unwrap());
-        }
+    for threads in [1, 2] {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        all.push(build(PLAN.keys, 0.01, KeyKind::Number, Kernel::Portable, threads).unwrap());
     }
     all
 }
