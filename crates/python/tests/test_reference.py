@@ -1,11 +1,13 @@
 """docs/reference/python.md has every public name, signature, property and argument of the package."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
 import petal
 import pytest
+from petal import _arguments
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "crates/python/python/petal"
@@ -51,24 +53,49 @@ def signature(function, first=None, shared=()):
         shown.append(f"*{args.vararg.arg}")
     elif args.kwonlyargs:
         shown.append("*")
-    keywords = [arg.arg for arg in args.kwonlyargs]
+    keywords = keyword_arguments(function)
     is_short = bool(shared) and set(shared) <= set(keywords)
-    for name, default in zip(keywords, args.kw_defaults):
+    for name, default in keywords.items():
         if not is_short or name not in shared:
-            shown.append(name if default is None else f"{name}={ast.unparse(default)}")
+            shown.append(name if default is None else f"{name}={default}")
     if is_short:
         shown.append("…")
     return f"({', '.join(shown)})"
 
 
+def keyword_arguments(function):
+    """Returns the defaults of keyword arguments by name, those of the declared options as well."""
+    args = function.args
+    defaults = {arg.arg: default and ast.unparse(default) for arg, default in zip(args.kwonlyargs, args.kw_defaults)}
+    if args.kwarg:
+        options = getattr(_arguments, args.kwarg.annotation.slice.id)
+        defaults |= {name: repr(_arguments.DEFAULTS.get(name)) for name in options.__annotations__}
+    return defaults
+
+
 def test_shared_arguments_have_one_default():
     """The page shows the defaults of shared arguments once, where it describes them."""
-    for functions, shared in ((FILES, READING), (JOBS, DISTRIBUTED)):
-        found = {}
-        for function in (item for item in functions.values() if isinstance(item, ast.FunctionDef)):
-            for arg, default in zip(function.args.kwonlyargs, function.args.kw_defaults):
-                found.setdefault(arg.arg, set()).add(default and ast.unparse(default))
-        assert [name for name in shared if len(found[name]) != 1] == []
+    found = {}
+    for function in (item for item in JOBS.values() if isinstance(item, ast.FunctionDef)):
+        for name, default in keyword_arguments(function).items():
+            found.setdefault(name, set()).add(default)
+    assert [name for name in DISTRIBUTED if len(found[name]) != 1] == []
+
+
+def test_signatures_have_the_options_of_a_job():
+    """For `help` and completion."""
+    for name in ("common", "diff", "symdiff", "dedup", "count", "build", "check", "seen"):
+        shown = inspect.signature(getattr(petal, name)).parameters
+        keywords = [one.name for one in shown.values() if one.kind is one.KEYWORD_ONLY]
+        assert keywords == list(keyword_arguments(FILES[name])), name
+        assert shown["delimiter"].default == b"\n"
+
+
+def test_unknown_options_are_errors():
+    with pytest.raises(TypeError, match=r"dedup\(\) got an unexpected keyword argument 'seperator'"):
+        petal.dedup("a", seperator=";")
+    with pytest.raises(TypeError, match=r"count\(\) got an unexpected keyword argument 'resume'"):
+        petal.count("a", resume=True)
 
 
 def public_methods(node):
@@ -112,8 +139,8 @@ def test_page_has_the_arguments_of_every_operation(name):
         functions.append(JOBS[name])
     for function in functions:
         engine = function is not FILES[name]
-        arguments = function.args.args[engine:] + function.args.kwonlyargs
-        for argument in (argument.arg for argument in arguments):
+        positional = [argument.arg for argument in function.args.args[engine:]]
+        for argument in [*positional, *keyword_arguments(function)]:
             assert re.search(rf"[|,] `\*?{argument}`|`{argument}`", described), f"{name}: {argument}"
 
 

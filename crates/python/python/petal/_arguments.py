@@ -1,11 +1,12 @@
 """Reads the arguments of the functions on files: checks their types, and names them in errors."""
 
+import inspect
 import io
 import numbers
 import operator
 import os
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Protocol, TypedDict, TypeVar, cast, get_args
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Paths = Path | Iterable[Path]
@@ -21,6 +22,58 @@ class Writer(Protocol):
 
 
 Out = Path | Writer
+
+
+class ReadOptions(TypedDict, total=False):
+    """How files are read, and what is compared of a record; `common` has the meanings."""
+
+    jobs: int | None
+    delimiter: bytes
+    text: bool
+    column: Columns | None
+    separator: str | bytes | None
+    quote: str | bytes | None
+    escape: str | bytes | None
+    header: bool
+    json_key: str | Iterable[str] | None
+    key_transform: Iterable[str] | None
+    progress: Progress | None
+
+
+class JobOptions(ReadOptions, total=False):
+    """Also the resources of a job."""
+
+    memory_limit: int | str | None
+    temp_dir: Path | None
+
+
+class SetOptions(JobOptions, total=False):
+    """Also what lets a job continue."""
+
+    work_dir: Path | None
+    resume: bool
+
+
+DEFAULT_DELIMITER = b"\n"
+
+#: The defaults of options that are not `None`.
+DEFAULTS = {"delimiter": DEFAULT_DELIMITER, "text": False, "header": False, "resume": False}
+
+Job = TypeVar("Job", bound=Callable[..., object])
+
+
+def lists_options(job: Job) -> Job:
+    """Lists the keywords of `**options` in the signature of a job, for `help` and completion."""
+    signature = inspect.signature(job)
+    *arguments, options = signature.parameters.values()
+    (kind,) = get_args(options.annotation)
+    for name, annotation in kind.__annotations__.items():
+        default = DEFAULTS.get(name)
+        arguments.append(options.replace(
+            name=name, kind=options.KEYWORD_ONLY, default=default, annotation=annotation
+        ))
+    job.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
+    return job
 
 
 def read_paths(paths: Paths) -> list[str]:
@@ -122,22 +175,46 @@ def read_outputs(
     }
 
 
-def read_keys(
-    column: Columns | None,
-    separator: str | bytes | None,
-    quote: str | bytes | None,
-    escape: str | bytes | None,
-    header: bool,
-    json_key: str | Iterable[str] | None,
-    key_transform: str | Iterable[str] | None,
-    delimiter: bytes,
-) -> dict[str, object]:
+def read_options(job: str, kind: type, given: ReadOptions) -> dict[str, object]:
+    """Reads the options of a job, which are those of `kind`."""
+    for name in given:
+        if name not in kind.__annotations__:
+            raise TypeError(f"{job}() got an unexpected keyword argument {name!r}")
+    # All options of `kind` are among these.
+    options = cast(SetOptions, given)
+    delimiter = options.get("delimiter", DEFAULT_DELIMITER)
+    temp_dir, work_dir = options.get("temp_dir"), options.get("work_dir")
+    resume = read_flag("resume", options.get("resume", False))
+    if resume and work_dir is None:
+        raise ValueError("resume=True: set work_dir= to the folder of the job to resume")
+    if not isinstance(delimiter, (bytes, bytearray)):
+        raise TypeError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
+    return {
+        "memory_limit": read_memory(options.get("memory_limit")),
+        "jobs": read_integer("jobs", options.get("jobs"), 1),
+        "temp_dir": None if temp_dir is None else read_path(temp_dir, "temp_dir=: "),
+        "work_dir": None if work_dir is None else read_path(work_dir, "work_dir=: "),
+        "resume": resume,
+        "delimiter": bytes(delimiter),
+        "text": bool(options.get("text", False)),
+        "keys": _keys(options),
+        "progress": options.get("progress"),
+    }
+
+
+def _keys(options: ReadOptions) -> dict[str, object]:
     """Reads what the keys of records are."""
+    column, json_key = options.get("column"), options.get("json_key")
+    separator, quote, escape = (
+        options.get("separator"), options.get("quote"), options.get("escape")
+    )
+    header = read_flag("header", options.get("header", False))
     if column is not None and json_key is not None:
         raise ValueError("column=, json_key=: inputs are CSV or JSON; leave out one of them")
     only_csv = separator is not None or quote is not None or escape is not None
-    if column is None and (only_csv or read_flag("header", header)):
+    if column is None and (only_csv or header):
         raise ValueError("separator=, quote=, escape=, header=: only for CSV; add column=")
+    delimiter = options.get("delimiter", DEFAULT_DELIMITER)
     if (column is not None or json_key is not None) and delimiter != b"\n":
         name = "column=" if json_key is None else "json_key="
         raise ValueError(f"{name}: records of CSV and of JSON end with LF; leave out delimiter=")
@@ -146,38 +223,9 @@ def read_keys(
         "separator": None if separator is None else _byte("separator", separator),
         "quote": None if quote is None else _quote(quote),
         "escape": None if escape is None else _byte("escape", escape),
-        "header": read_flag("header", header),
+        "header": header,
         "json_key": read_pointers(json_key),
-        "key_transform": read_transforms(key_transform),
-    }
-
-
-def read_options(
-    memory_limit: int | str | None,
-    jobs: int | None,
-    temp_dir: Path | None,
-    delimiter: bytes,
-    text: bool,
-    keys: dict[str, object],
-    progress: Progress | None,
-    work_dir: Path | None = None,
-    resume: bool = False,
-) -> dict[str, object]:
-    """Reads the arguments that all jobs have."""
-    if resume and work_dir is None:
-        raise ValueError("resume=True: set work_dir= to the folder of the job to resume")
-    if not isinstance(delimiter, (bytes, bytearray)):
-        raise TypeError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
-    return {
-        "memory_limit": read_memory(memory_limit),
-        "jobs": read_integer("jobs", jobs, 1),
-        "temp_dir": None if temp_dir is None else read_path(temp_dir, "temp_dir=: "),
-        "work_dir": None if work_dir is None else read_path(work_dir, "work_dir=: "),
-        "resume": read_flag("resume", resume),
-        "delimiter": bytes(delimiter),
-        "text": bool(text),
-        "keys": keys,
-        "progress": progress,
+        "key_transform": read_transforms(options.get("key_transform")),
     }
 
 

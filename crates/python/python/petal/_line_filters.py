@@ -4,17 +4,18 @@ The arguments that all jobs on files have are those of `_set_operations`.
 """
 
 import time
-from collections.abc import Iterable
+from typing import Unpack
 
 from petal._arguments import (
-    Columns,
+    JobOptions,
     Out,
     Path,
     Paths,
     Progress,
+    ReadOptions,
+    lists_options,
     read_flag,
     read_integer,
-    read_keys,
     read_memory,
     read_number,
     read_options,
@@ -28,6 +29,7 @@ from petal._petal import open as _open
 from petal._report import Report, read_result
 
 
+@lists_options
 def build(
     inputs: Paths,
     out: Out,
@@ -45,17 +47,7 @@ def build(
     window: int | None = None,
     last: int | None = None,
     not_in: Paths | None = None,
-    jobs: int | None = None,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Report:
     """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
 
@@ -102,15 +94,13 @@ def build(
         "last": read_integer("last", last, 1),
         "now": int(time.time()),
     }
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(None, jobs, None, delimiter, text, keys, progress)
+    read = read_options("build", ReadOptions, options)
     others = [] if not_in is None else read_paths(not_in)
-    result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, options)
-    return Report(**read_result(result, delimiter))
+    result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, read)
+    return Report(**read_result(result, options))
 
 
+@lists_options
 def check(
     filter: Filter | Path,
     inputs: Paths,
@@ -121,19 +111,7 @@ def check(
     allow: Paths | None = None,
     format: Format | None = None,
     key_type: KeyType = "text",
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[JobOptions],
 ) -> Report:
     """Returns the lines of the inputs that a filter contains, in order, with repeats.
 
@@ -165,14 +143,12 @@ def check(
         opened = filter
     else:
         opened = _open(filter, format=format, key_type=key_type)
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
-    result = _check_job(opened, read_paths(inputs), check_options, options)
-    return Report(**read_result(result, delimiter))
+    read = read_options("check", JobOptions, options)
+    result = _check_job(opened, read_paths(inputs), check_options, read)
+    return Report(**read_result(result, options))
 
 
+@lists_options
 def seen(
     filter: Path,
     *inputs: Paths,
@@ -184,19 +160,7 @@ def seen(
     dry_run: bool = False,
     out: Out | None = None,
     count: bool = False,
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[JobOptions],
 ) -> Report:
     """Returns the lines that no earlier job with this filter file has returned, in order, each once.
 
@@ -244,11 +208,8 @@ def seen(
             "exact": exact,
         },
     }
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
-    return Report(**read_result(_seen_job(files, arguments, options), delimiter))
+    read = read_options("seen", JobOptions, options)
+    return Report(**read_result(_seen_job(files, arguments, read), options))
 
 
 def merge(
@@ -288,4 +249,4 @@ def merge(
         "memory_limit": read_memory(memory_limit),
         "progress": progress,
     }
-    return Report(**read_result(_merge_job(files, arguments), b"\n"))
+    return Report(**read_result(_merge_job(files, arguments), {}))

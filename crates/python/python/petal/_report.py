@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from petal._arguments import DEFAULT_DELIMITER, ReadOptions
 from petal._petal import UnsupportedError, _csv_records
 
 _READ_SIZE = 1 << 18
@@ -232,7 +233,7 @@ for _class in Phase, Report, CountReport:
 
 
 def read_result(
-    result: tuple[dict[str, Any], int | None], delimiter: bytes, counted: bool = False
+    result: tuple[dict[str, Any], int | None], options: ReadOptions, counted: bool = False
 ) -> dict[str, Any]:
     """Returns the arguments of a report from the result of a job."""
     fields, descriptor = result
@@ -240,5 +241,6 @@ def read_result(
     dialect, has_header = fields.pop("csv", None) or (None, False)
     lines = None
     if descriptor is not None:
+        delimiter = options.get("delimiter", DEFAULT_DELIMITER)
         lines = _Lines(descriptor, delimiter, dialect, has_header, counted)
     return {**fields, "phases": phases, "_lines": lines}

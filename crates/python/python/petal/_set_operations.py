@@ -9,17 +9,17 @@ interpreter's lock and uses `jobs` threads. Ctrl-C ends a job; no output file is
 """
 
 from collections.abc import Iterable
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, Unpack
 
 from petal._arguments import (
-    Columns,
+    JobOptions,
     Out,
     Path,
     Paths,
-    Progress,
+    SetOptions,
+    lists_options,
     read_flag,
     read_integer,
-    read_keys,
     read_options,
     read_out,
     read_outputs,
@@ -45,6 +45,7 @@ __all__ = [
 Key = TypeVar("Key", bytes, str)
 
 
+@lists_options
 def common(
     a: Paths,
     *others: Path,
@@ -55,21 +56,7 @@ def common(
     approx: bool = False,
     capacity: int | None = None,
     fpr: float | None = None,
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    work_dir: Path | None = None,
-    resume: bool = False,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[SetOptions],
 ) -> Report:
     """Returns the distinct lines of `a` that are in every other file, in the order of `a`.
 
@@ -130,16 +117,12 @@ def common(
     if number is not None and approx:
         raise ValueError("at_least=: only for exact jobs; leave out approx=")
     outputs = read_outputs(out, rest, count, approx, capacity, fpr, number)
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(
-        memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
-    )
-    result = _set_operation_job("common", read_paths(a), read_path_list(others), outputs, options)
-    return Report(**read_result(result, delimiter))
+    read = read_options("common", SetOptions, options)
+    result = _set_operation_job("common", read_paths(a), read_path_list(others), outputs, read)
+    return Report(**read_result(result, options))
 
 
+@lists_options
 def diff(
     a: Paths,
     *others: Paths,
@@ -149,21 +132,7 @@ def diff(
     approx: bool = False,
     capacity: int | None = None,
     fpr: float | None = None,
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    work_dir: Path | None = None,
-    resume: bool = False,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[SetOptions],
 ) -> Report:
     """Returns the distinct lines of `a` that are in no other file, in the order of `a`.
 
@@ -172,38 +141,20 @@ def diff(
     if not others:
         raise TypeError("diff: expected at least two files, found one; dedup takes one")
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(
-        memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
-    )
+    read = read_options("diff", SetOptions, options)
     compared = [path for other in others for path in read_paths(other)]
-    result = _set_operation_job("diff", read_paths(a), compared, outputs, options)
-    return Report(**read_result(result, delimiter))
+    result = _set_operation_job("diff", read_paths(a), compared, outputs, read)
+    return Report(**read_result(result, options))
 
 
+@lists_options
 def symdiff(
     a: Paths,
     b: Paths,
     *,
     out: Out | None = None,
     count: bool = False,
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    work_dir: Path | None = None,
-    resume: bool = False,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[SetOptions],
 ) -> Report:
     """Returns the distinct lines that are in only one of `a` and `b`: those of `a`, then those of `b`.
 
@@ -211,16 +162,12 @@ def symdiff(
     errors are those of `common`.
     """
     outputs = read_outputs(out, None, count)
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(
-        memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
-    )
-    result = _set_operation_job("symdiff", read_paths(a), read_paths(b), outputs, options)
-    return Report(**read_result(result, delimiter))
+    read = read_options("symdiff", SetOptions, options)
+    result = _set_operation_job("symdiff", read_paths(a), read_paths(b), outputs, read)
+    return Report(**read_result(result, options))
 
 
+@lists_options
 def dedup(
     *inputs: Paths,
     only_duplicates: bool = False,
@@ -231,21 +178,7 @@ def dedup(
     approx: bool = False,
     capacity: int | None = None,
     fpr: float | None = None,
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    work_dir: Path | None = None,
-    resume: bool = False,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[SetOptions],
 ) -> Report:
     """Returns the distinct lines of all inputs, in the order of their first occurrence.
 
@@ -261,14 +194,9 @@ def dedup(
         raise TypeError("dedup: expected at least one file, found none")
     operation = _dedup_operation(only_duplicates, only_unique, approx, rest)
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(
-        memory_limit, jobs, temp_dir, delimiter, text, keys, progress, work_dir, resume
-    )
-    result = _set_operation_job(operation, first, [], outputs, options)
-    return Report(**read_result(result, delimiter))
+    read = read_options("dedup", SetOptions, options)
+    result = _set_operation_job(operation, first, [], outputs, read)
+    return Report(**read_result(result, options))
 
 
 def _dedup_operation(only_duplicates: bool, only_unique: bool, approx: bool, rest: object) -> str:
@@ -288,25 +216,14 @@ def _dedup_operation(only_duplicates: bool, only_unique: bool, approx: bool, res
     return names[0].removeprefix("only_")
 
 
+@lists_options
 def count(
     *inputs: Paths,
     sort: Literal["appearance", "count"] = "appearance",
     top: int | None = None,
     min_count: int = 1,
     out: Out | None = None,
-    memory_limit: int | str | None = None,
-    jobs: int | None = None,
-    temp_dir: Path | None = None,
-    delimiter: bytes = b"\n",
-    text: bool = False,
-    column: Columns | None = None,
-    separator: str | bytes | None = None,
-    quote: str | bytes | None = None,
-    escape: str | bytes | None = None,
-    header: bool = False,
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[JobOptions],
 ) -> CountReport:
     """Counts how often each distinct line occurs in all inputs together.
 
@@ -335,12 +252,9 @@ def count(
         "top": read_integer("top", top, 1),
         "min_count": read_integer("min_count", min_count, 1),
     }
-    keys = read_keys(
-        column, separator, quote, escape, header, json_key, key_transform, delimiter
-    )
-    options = read_options(memory_limit, jobs, temp_dir, delimiter, text, keys, progress)
-    result = _count_job(files, arguments, options)
-    return CountReport(**read_result(result, delimiter, counted=True))
+    read = read_options("count", JobOptions, options)
+    result = _count_job(files, arguments, read)
+    return CountReport(**read_result(result, options, counted=True))
 
 
 def transform_key(key: Key, key_transform: Iterable[str]) -> Key:
