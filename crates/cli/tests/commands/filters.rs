@@ -172,8 +172,9 @@ fn verify_exits_2_on_any_damage() {
         assert_eq!(dir.run("verify -q f f").text(), "");
         let bytes = dir.read("f");
         // A sample of bit flips and truncations; the tests of core try all of them.
-        let flips = petal_testkit::corrupt::bit_flips(&bytes).step_by(8 * 7 + 1).map(|flip| flip.1);
-        let cuts = petal_testkit::corrupt::truncations(&bytes).step_by(13).map(<[u8]>::to_vec);
+        let flips =
+            petal_testkit::corrupt::bit_flips(&bytes).step_by(8 * 37 + 1).map(|flip| flip.1);
+        let cuts = petal_testkit::corrupt::truncations(&bytes).step_by(97).map(<[u8]>::to_vec);
         let more = petal_testkit::corrupt::extensions(&bytes);
         for damaged in flips.chain(cuts).chain(more) {
             dir.write("damaged", damaged);
