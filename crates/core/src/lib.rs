@@ -41,8 +41,10 @@
 //! | [`FilterCascade`] | built once, exact for known non-members |
 //! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
 //!
-//! * All filters have the same methods for the same work, on the type itself: `contains`, `insert`,
-//!   their batches, `stats`, `save` and `open`. [`Stats`] has the numbers of a filter.
+//! * The same work has the same method on every type: `contains`, `insert`, their batches, `save` and
+//!   `open`; `stats` returns the numbers of a filter, [`Stats`]. A
+//!   [`TypedBloomFilter`] stays in memory; an [`AtomicBloomFilter`] is saved as the filter that
+//!   `into_filter` returns.
 //! * [`AnyFilter`] holds a filter whose type is known only at run time. [`Membership`] and
 //!   [`MembershipMut`] are for code that is generic over types.
 //! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.

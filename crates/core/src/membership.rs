@@ -134,7 +134,12 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
 /// Returns the numbers of a filter that follow from others. The caller replaces those that do not: the
 /// number of keys is that of inserts, all of the data are in use, and the filter takes no more keys.
 pub(crate) fn basic_stats(filter: &impl Membership, estimated_fpr: f64) -> Stats {
-    let FilterInfo { capacity, target_fpr, inserted } = filter.info();
+    stats_with(filter, filter.info(), estimated_fpr)
+}
+
+/// [`basic_stats`], if the values for the file are known.
+pub(crate) fn stats_with(filter: &impl Membership, info: FilterInfo, estimated_fpr: f64) -> Stats {
+    let FilterInfo { capacity, target_fpr, inserted } = info;
     let size_bytes = filter.size_bytes();
     Stats {
         filter_type: filter.filter_type(),

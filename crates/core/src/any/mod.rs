@@ -204,6 +204,18 @@ impl<S: Store> Membership for AnyFilter<S> {
         self.as_dyn().memory_usage()
     }
 
+    fn capacity(&self) -> u64 {
+        self.as_dyn().capacity()
+    }
+
+    fn target_fpr(&self) -> f64 {
+        self.as_dyn().target_fpr()
+    }
+
+    fn inserted(&self) -> u64 {
+        self.as_dyn().inserted()
+    }
+
     fn expected_fpr(&self, keys: u64) -> f64 {
         self.as_dyn().expected_fpr(keys)
     }

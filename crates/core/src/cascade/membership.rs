@@ -87,6 +87,7 @@ impl<S: Store> Membership for FilterCascade<S> {
         }
         fpr + if self.levels.len() % 2 == 1 { reach } else { 0.0 }
     }
+
     fn stats(&self) -> Stats {
         basic_stats(self, self.expected_fpr(0))
     }

@@ -264,6 +264,18 @@ impl AtomicBloomFilter {
         self.layout.size_bytes()
     }
 
+    /// Returns the number of keys that the filter was planned for; 0 if it was made without a plan.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.info.capacity
+    }
+
+    /// Returns the false-positive rate that the filter was planned for; 0 if it was made without a plan.
+    #[must_use]
+    pub fn target_fpr(&self) -> f64 {
+        self.info.target_fpr
+    }
+
     /// Returns the number of inserts that were new, including those before the filter was shared.
     /// Concurrent inserts may be counted or not.
     #[must_use]
@@ -287,7 +299,9 @@ impl AtomicBloomFilter {
             layout: layout.describe(),
             parameters: layout.parameters(),
             size_bytes: layout.size_bytes(),
-            memory_usage: self.store.memory_usage() + size_of::<Self>() as u64,
+            memory_usage: self.store.memory_usage()
+                + self.stripes.memory_usage()
+                + size_of::<Self>() as u64,
             capacity,
             target_fpr,
             inserted: self.inserted(),

@@ -80,13 +80,13 @@ impl<L: Layout, S: Store> Filter<L, S> {
         let tried = divisors.partition_point(may_reach);
         for &divisor in divisors[..tried].iter().rev() {
             let mut folded = self.fold(divisor)?;
-            if folded.stats().estimated_fpr <= fpr {
+            if folded.estimated_fpr() <= fpr {
                 folded.info.capacity = folded.layout.capacity_at_fpr(fpr);
                 folded.info.target_fpr = fpr;
                 return Ok(folded);
             }
         }
-        let now = self.stats().estimated_fpr;
+        let now = self.estimated_fpr();
         Err(Error::invalid(
             "false-positive rate",
             "at least the filter's estimated rate",
@@ -112,7 +112,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
             *line = line.or(other.layout.folded_line(lines, theirs, at));
         }
         union.info.inserted = whole_cardinality(&union.layout, union.estimated_len());
-        if ours.max(theirs) > 1 && union.stats().estimated_fpr > MAX_USEFUL {
+        if ours.max(theirs) > 1 && union.estimated_fpr() > MAX_USEFUL {
             return Err(Error::incompatible(
                 "size",
                 super::Plain(self.layout.describe()),

@@ -519,7 +519,7 @@ impl LayoutImpl for ClassicLayout {
 
 /// Returns the share of set bits, at most 1: damaged data that were not verified may have set bits
 /// after the last one.
-pub(crate) fn fill<L: Layout>(layout: &L, lines: &[CacheLine]) -> f64 {
+fn fill<L: Layout>(layout: &L, lines: &[CacheLine]) -> f64 {
     fill_of(layout, lines.iter().map(|line| line.count_ones()).sum())
 }
 

@@ -1,14 +1,14 @@
 //! The traits that all types of filters share, for Bloom filters.
 
-use super::Filter;
-use super::layout::{Layout, cardinality_of, fill_of};
+use super::layout::{Layout, cardinality_of, fill_of, whole_cardinality};
+use super::{Filter, FilterInfo};
 use crate::error::Result;
 use crate::explanation::{ExplainedPart, Explanation, Probe};
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::classic::is_set;
 use crate::math;
-use crate::membership::{Membership, MembershipMut, basic_stats, common_methods};
+use crate::membership::{Membership, MembershipMut, common_methods, stats_with};
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use crate::results::BatchResults;
@@ -82,20 +82,34 @@ impl<L: Layout, S: Store> Membership for Filter<L, S> {
         let (lines, target_fpr) = (self.store.lines(), self.info.target_fpr);
         let ones = lines.iter().map(|line| line.count_ones()).sum();
         let estimated_len = cardinality_of(&self.layout, ones);
-        let fpr = self.layout.fpr_from_bits(lines);
-        let estimated_fpr =
-            math::probability_of_either(fpr, math::hash_floor(estimated_len as u64));
+        let inserted = match self.counted {
+            true => self.info.inserted,
+            false => whole_cardinality(&self.layout, estimated_len),
+        };
         let max = (target_fpr > 0.0).then(|| self.layout.capacity_at_fpr(target_fpr));
         Stats {
             estimated_len,
             fill_ratio: fill_of(&self.layout, ones),
             capacity_left: max.map(|max| max.saturating_sub(estimated_len.ceil() as u64)),
-            ..basic_stats(self, estimated_fpr)
+            ..stats_with(self, FilterInfo { inserted, ..self.info }, self.fpr_at(estimated_len))
         }
     }
 
     fn block_fills(&self, steps: usize) -> Vec<u64> {
         self.layout.block_fills(self.store.lines(), steps)
+    }
+}
+
+impl<L: Layout, S: Store> Filter<L, S> {
+    /// Returns the false-positive rate from the bits.
+    pub(super) fn estimated_fpr(&self) -> f64 {
+        self.fpr_at(self.estimated_len())
+    }
+
+    /// [`estimated_fpr`](Self::estimated_fpr), if the number of keys is known.
+    fn fpr_at(&self, estimated_len: f64) -> f64 {
+        let fpr = self.layout.fpr_from_bits(self.store.lines());
+        math::probability_of_either(fpr, math::hash_floor(estimated_len as u64))
     }
 }
 

@@ -49,8 +49,9 @@ const FEW: usize = 1 << 17;
 const SMALL: u64 = (4 << 20) / CacheLine::BYTES as u64;
 
 impl<S: StoreMut> BloomFilter<S> {
-    /// [`put_batch`](Self::put_batch) on up to `threads` threads. The filter is the same for any number
-    /// of threads, and [`inserted`](Self::inserted) stays exact.
+    /// Inserts many keys without results, on up to `threads` threads. The filter is the same for any
+    /// number of threads. Unlike after [`put_batch`](Self::put_batch), [`inserted`](Self::inserted)
+    /// stays exact.
     ///
     /// ```
     /// use petal::BloomFilter;

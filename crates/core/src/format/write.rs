@@ -1,8 +1,10 @@
 //! Writing a `.petal` file.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::header::{HEADER, MAX_METADATA};
 use super::persist::Save;
@@ -47,18 +49,23 @@ pub(crate) fn to_bytes(filter: &impl Save) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file beside `path`, and renames it when it is complete.
+/// Writes a new file in the folder of `path`, and renames it when it is complete.
 pub(crate) fn save(filter: &impl Save, path: &Path) -> Result<()> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let written = File::create(&part).map_err(Error::from).and_then(|mut file| {
-        write(&mut file, &filter.serialized(), "")?;
-        Ok(file.sync_all()?)
-    });
-    let renamed = written.and_then(|()| Ok(fs::rename(&part, path)?));
-    if renamed.is_err() {
+    /// No two files of a process have one name.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}-{number}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let mut file = File::options().write(true).create_new(true).open(&part)?;
+    let written = write(&mut file, &filter.serialized(), "")
+        .and_then(|()| Ok(file.sync_all()?))
+        .and_then(|()| Ok(fs::rename(&part, path)?));
+    if written.is_err() {
         // The first error says more.
         let _ = fs::remove_file(&part);
     }
-    renamed
+    written
 }

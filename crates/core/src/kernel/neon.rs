@@ -58,7 +58,8 @@ impl Blocked for Neon {
     );
 }
 
-impl Vectors for Neon {
+// SAFETY: the vectors are integers.
+unsafe impl Vectors for Neon {
     type Vector = uint64x2_t;
 
     #[inline(always)]

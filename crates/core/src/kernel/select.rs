@@ -87,8 +87,8 @@ impl Select for Avx2 {
     fn run_after_zeros(self, word: u64, n: u32) -> u64 {
         let end = self.isolate_nth_one(!word, n);
         // The bit after clear bit number n - 1, or the first one.
-        let begin = self.isolate_nth_one(!word << 1 | 1, n);
-        end.wrapping_sub(begin)
+        let start = self.isolate_nth_one(!word << 1 | 1, n);
+        end.wrapping_sub(start)
     }
 
     #[cfg(not(miri))]

@@ -106,7 +106,8 @@ fn pair(first: u64, second: u64) -> Vector {
     u64x2(first, second)
 }
 
-impl Vectors for Simd128 {
+// SAFETY: the vectors are integers.
+unsafe impl Vectors for Simd128 {
     type Vector = Vector;
 
     #[inline(always)]

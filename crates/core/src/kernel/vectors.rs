@@ -43,8 +43,11 @@ impl<const LANES: usize> BlockParams<LANES> {
 }
 
 /// An instruction set with vectors. A value is proof that the machine has it.
-pub(super) trait Vectors: Copy {
-    /// A vector: an equal part of a cache line, of which any bits are valid.
+///
+/// # Safety
+/// Any bits are a valid `Vector`.
+pub(super) unsafe trait Vectors: Copy {
+    /// A vector: an equal part of a cache line.
     type Vector: Copy;
 
     /// Returns the bits of a hash in part `part` of its block.
@@ -74,7 +77,7 @@ pub(super) trait Vectors: Copy {
         hash: u64,
     ) -> bool {
         let mut clear = self.zero();
-        for (part, words) in parts_mut::<Self::Vector, LANES>(block).iter_mut().enumerate() {
+        for (part, words) in parts_mut::<Self, LANES>(block).iter_mut().enumerate() {
             let bits = self.bits::<LANES, ALL>(probes, part, hash);
             clear = self.or(clear, self.and_not(bits, *words));
             *words = self.or(*words, bits);
@@ -90,7 +93,7 @@ pub(super) trait Vectors: Copy {
         block: &mut [CacheLine],
         hash: u64,
     ) {
-        for (part, words) in parts_mut::<Self::Vector, LANES>(block).iter_mut().enumerate() {
+        for (part, words) in parts_mut::<Self, LANES>(block).iter_mut().enumerate() {
             *words = self.or(*words, self.bits::<LANES, ALL>(probes, part, hash));
         }
     }
@@ -104,7 +107,7 @@ pub(super) trait Vectors: Copy {
         hash: u64,
     ) -> bool {
         let mut clear = self.zero();
-        for (part, &words) in parts::<Self::Vector, LANES>(block).iter().enumerate() {
+        for (part, &words) in parts::<Self, LANES>(block).iter().enumerate() {
             let bits = self.bits::<LANES, ALL>(probes, part, hash);
             clear = self.or(clear, self.and_not(bits, words));
         }
@@ -128,14 +131,16 @@ fn parts_of<V, const LANES: usize>(block: &[CacheLine]) -> usize {
 }
 
 #[inline(always)]
-fn parts<V, const LANES: usize>(block: &[CacheLine]) -> &[V] {
+fn parts<T: Vectors, const LANES: usize>(block: &[CacheLine]) -> &[T::Vector] {
     // SAFETY: the block has this number of vectors, and their alignment; any bits are a vector.
-    unsafe { core::slice::from_raw_parts(block.as_ptr().cast(), parts_of::<V, LANES>(block)) }
+    unsafe {
+        core::slice::from_raw_parts(block.as_ptr().cast(), parts_of::<T::Vector, LANES>(block))
+    }
 }
 
 #[inline(always)]
-fn parts_mut<V, const LANES: usize>(block: &mut [CacheLine]) -> &mut [V] {
-    let len = parts_of::<V, LANES>(block);
+fn parts_mut<T: Vectors, const LANES: usize>(block: &mut [CacheLine]) -> &mut [T::Vector] {
+    let len = parts_of::<T::Vector, LANES>(block);
     // SAFETY: as in `parts`; any bits are a line.
     unsafe { core::slice::from_raw_parts_mut(block.as_mut_ptr().cast(), len) }
 }

@@ -155,7 +155,8 @@ fn zeros(outcomes: &[Outcomes; 8]) -> u64 {
     half(4) << 32 | half(0)
 }
 
-impl Vectors for Avx2 {
+// SAFETY: the vectors are integers.
+unsafe impl Vectors for Avx2 {
     type Vector = __m256i;
 
     #[inline(always)]

@@ -116,6 +116,11 @@ impl Stripes {
         Self((0..stripes).map(|_| stripe()).collect())
     }
 
+    /// Returns the size in memory in bytes.
+    pub(crate) fn memory_usage(&self) -> u64 {
+        size_of_val(&*self.0) as u64
+    }
+
     /// Returns the number of inserts that were new. Concurrent ones may or may not count.
     pub(crate) fn inserted(&self) -> u64 {
         self.0.iter().map(|stripe| stripe.changes.load(Ordering::Relaxed) & !LOCKED).sum()

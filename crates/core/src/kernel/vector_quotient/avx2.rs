@@ -36,12 +36,12 @@ struct TagBits<const N: usize> {
 }
 
 impl<const N: usize> TagBits<N> {
-    /// A part of `len` bytes that begins with byte `begin` of planes of `plane` bytes.
-    const fn new(begin: usize, len: usize, plane: usize) -> Self {
+    /// A part of `len` bytes that begins with byte `start` of planes of `plane` bytes.
+    const fn new(start: usize, len: usize, plane: usize) -> Self {
         let mut bits = Self { byte: [0; N], bit: [0; N] };
         let mut at = 0;
         while at < len {
-            let number = (begin + at) / plane;
+            let number = (start + at) / plane;
             bits.byte[at] = (number / 8) as u8;
             bits.bit[at] = 1 << (number % 8);
             at += 1;
@@ -104,11 +104,11 @@ impl<const TAG_BITS: usize, const BYTES: usize> Layout<TAG_BITS, BYTES> {
     const REPEAT: [[u8; VECTOR]; 2] =
         [Self::repeat(Self::VECTORS_AT[0]), Self::repeat(Self::VECTORS_AT[1])];
 
-    const fn repeat(begin: usize) -> [u8; VECTOR] {
+    const fn repeat(start: usize) -> [u8; VECTOR] {
         let mut shuffle = [0; VECTOR];
         let mut at = 0;
         while at < VECTOR {
-            shuffle[at] = ((begin + at) % BYTES) as u8;
+            shuffle[at] = ((start + at) % BYTES) as u8;
             at += 1;
         }
         shuffle
@@ -118,11 +118,11 @@ impl<const TAG_BITS: usize, const BYTES: usize> Layout<TAG_BITS, BYTES> {
     const NOT_LAST: [[u8; VECTOR]; 2] =
         [Self::not_last(Self::VECTORS_AT[0]), Self::not_last(Self::VECTORS_AT[1])];
 
-    const fn not_last(begin: usize) -> [u8; VECTOR] {
+    const fn not_last(start: usize) -> [u8; VECTOR] {
         let mut mask = [0xff; VECTOR];
         let mut at = 0;
         while at < VECTOR {
-            if (begin + at) % BYTES == BYTES - 1 {
+            if (start + at) % BYTES == BYTES - 1 {
                 mask[at] = 0x7f;
             }
             at += 1;

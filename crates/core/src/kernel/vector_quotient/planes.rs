@@ -67,9 +67,9 @@ fn change_planes<const TAG_BITS: usize, const BYTES: usize>(
     // next planes replace.
     let planes: [u64; TAG_BITS] = core::array::from_fn(|at| change(at, plane::<BYTES>(block, at)));
     for (at, plane) in planes.iter().enumerate() {
-        let begin = at * BYTES;
-        let len = (TAG_BITS * BYTES - begin).min(8);
-        block[begin..begin + len].copy_from_slice(&plane.to_le_bytes()[..len]);
+        let start = at * BYTES;
+        let len = (TAG_BITS * BYTES - start).min(8);
+        block[start..start + len].copy_from_slice(&plane.to_le_bytes()[..len]);
     }
 }
 
