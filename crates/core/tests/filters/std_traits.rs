@@ -42,6 +42,25 @@ fn filters_are_copied_from_bytes_and_files() {
 }
 
 #[test]
+fn threads_save_whole_files_of_one_name() {
+    let dir = std::env::temp_dir().join(format!("petal-save-{}", std::process::id()));
+    std::fs::create_dir(&dir).unwrap();
+    let path = dir.join("saved.petal");
+    // A file of someone else.
+    std::fs::write(dir.join("saved.petal.part"), "text").unwrap();
+    let filters = [100, 100_000].map(|n| BloomFilter::with_fpr(n, 0.01).unwrap());
+    std::thread::scope(|scope| {
+        for filter in &filters {
+            scope.spawn(|| (0..50).for_each(|_| filter.save(&path).unwrap()));
+        }
+    });
+    assert!(filters.contains(&BloomFilter::open(&path).unwrap()));
+    assert_eq!(std::fs::read_to_string(dir.join("saved.petal.part")).unwrap(), "text");
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 2);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
 fn types_are_parsed_from_their_names() {
     for filter_type in FilterType::ALL {
         assert_eq!(filter_type.name().parse::<FilterType>().unwrap(), filter_type);
