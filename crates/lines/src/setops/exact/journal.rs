@@ -33,7 +33,6 @@ use crate::io::{
     ByteRange, Chain, Checksum, DiskUsage, FileIdentity, FileStat, Input, Lock, RecordStream,
     SpillFile, TempDir, write_out,
 };
-use crate::keys::KeySpec;
 use crate::numbers::format_size;
 use crate::progress::{Note, Progress};
 use crate::setops::planning::Plan;
@@ -42,7 +41,7 @@ use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
 
 /// Increased when the format changes.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 const JOURNAL: &str = "petal.journal";
 const RECORDS: &str = "petal.records";
@@ -66,11 +65,9 @@ pub(crate) struct Journal {
 /// The job that a journal belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Job {
-    #[serde(rename = "verb")]
     op: String,
     delimiter: u8,
     /// How keys are made.
-    #[serde(default = "whole_line")]
     keys: String,
     first: usize,
     inputs: Vec<JobInput>,
@@ -80,7 +77,6 @@ struct Job {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct JobInput {
     name: String,
-    #[serde(rename = "mark")]
     stat: FileStat,
     /// Range of the input in the file: saved positions count from its start.
     range: ByteRange,
@@ -96,17 +92,11 @@ impl Job {
     }
 }
 
-/// The keys of jobs before keys could be chosen.
-fn whole_line() -> String {
-    KeySpec::default().to_string()
-}
-
 /// The contents of the journal file.
 #[derive(Serialize, Deserialize)]
 struct Page {
     format: u32,
     job: Job,
-    #[serde(rename = "cap")]
     memory_limit: u64,
     /// `None` before the first phase is finished.
     saved: Option<Saved>,
@@ -117,17 +107,14 @@ struct Page {
 struct Saved {
     keys: [u64; 3],
     plan: Plan,
-    #[serde(rename = "digits")]
     scheme: PartitionScheme,
     done: usize,
-    #[serde(rename = "listed")]
     polarity: Polarity,
     first: Vec<Option<Chain>>,
     others: Vec<Vec<Option<Chain>>>,
     keys_log: Option<Chain>,
     /// The phase that filled the filter, if there is one.
     filter: Option<usize>,
-    #[serde(rename = "marks")]
     positions: Vec<Vec<Option<Chain>>>,
     spans: Option<Spans>,
     count: u64,

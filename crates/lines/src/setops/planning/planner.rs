@@ -56,7 +56,6 @@ pub(crate) struct InputSizes {
 pub(crate) struct Plan {
     pub(crate) strategy: Strategy,
     /// `Narrow` for `common`: the first filter holds the first input, not the smallest other.
-    #[serde(rename = "first_begins")]
     pub(crate) build_from_first: bool,
     /// Index of the other input with the fewest lines, stored so that a resumed job uses the same.
     pub(crate) smallest: usize,
@@ -64,7 +63,6 @@ pub(crate) struct Plan {
     pub(crate) entries: u64,
     /// `Narrow` for `common`: size of the filter of the candidates if it fits besides the first one
     /// and is filled at the same time; 0 if the hashes of the candidates are logged first.
-    #[serde(rename = "beside")]
     pub(crate) candidate_filter_bytes: u64,
 }
 
