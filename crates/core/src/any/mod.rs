@@ -283,6 +283,22 @@ impl<S: Store> AnyFilter<S> {
         }
     }
 
+    /// Returns whether no bit is set and no slot is in use.
+    ///
+    /// Cost: one pass, up to the first bit.
+    #[doc(hidden)] // For the crates of this repository.
+    pub fn is_zero(&self) -> bool {
+        let (_, parts) = self.parts();
+        let data = match self {
+            // A directory comes before the layers.
+            Self::Scalable(_) => &parts[1..],
+            // A counter is zero if its bit is.
+            Self::Counting(_) | Self::CountingClassic(_) => &parts[..1],
+            _ => &parts[..],
+        };
+        data.iter().all(|part| part.iter().all(|line| *line == CacheLine::ZERO))
+    }
+
     /// Returns a view of the filter as the bytes of a file without metadata, for sending it in
     /// pieces of any size. A [`StreamDecoder`] turns them into a filter again.
     ///
