@@ -2,6 +2,8 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
+use alloc::borrow::Cow;
+
 mod plan;
 mod stream_decoder;
 
@@ -28,7 +30,6 @@ use crate::stats::Stats;
 use crate::store::{CacheLine, Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
 use crate::windowed::WindowedBloomFilter;
-use alloc::borrow::Cow;
 
 pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
