@@ -2,6 +2,8 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
+use alloc::borrow::Cow;
+
 mod plan;
 mod stream_decoder;
 
@@ -28,7 +30,6 @@ use crate::stats::Stats;
 use crate::store::{CacheLine, Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
 use crate::windowed::WindowedBloomFilter;
-use alloc::borrow::Cow;
 
 pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
@@ -293,6 +294,22 @@ impl<S: Store> AnyFilter<S> {
                 Err(Error::incompatible("type", ours, theirs))
             }
         }
+    }
+
+    /// Returns whether no bit is set and no slot is in use.
+    ///
+    /// Cost: one pass, up to the first bit.
+    #[doc(hidden)] // For the crates of this repository.
+    pub fn is_zero(&self) -> bool {
+        let (_, parts) = self.parts();
+        let data = match self {
+            // A directory comes before the layers.
+            Self::Scalable(_) => &parts[1..],
+            // A counter is zero if its bit is.
+            Self::Counting(_) | Self::CountingClassic(_) => &parts[..1],
+            _ => &parts[..],
+        };
+        data.iter().all(|part| part.iter().all(|line| *line == CacheLine::ZERO))
     }
 
     /// Returns a view of the filter as the bytes of a file without metadata, for sending it in

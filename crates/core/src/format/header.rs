@@ -246,7 +246,7 @@ impl Header {
         }
     }
 
-    /// The error for more keys than the `most` that the layout has slots for.
+    /// The error for more keys than the `max` that the layout has slots for.
     pub(crate) fn bad_inserted(&self, max: u64) -> Error {
         Error::corrupt("keys inserted", AT_INSERTED, format!("up to {max}"), self.info.inserted)
     }

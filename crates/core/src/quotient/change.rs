@@ -1,7 +1,7 @@
 //! Inserting and removing keys.
 
 use super::QuotientFilter;
-use crate::batch::{key_methods, try_for_each_chunk};
+use crate::batch::{CHUNK, key_methods, try_for_each_chunk};
 use crate::error::{Error, Result};
 use crate::kernel::quotient::InsertOutcome;
 use crate::key::Key;
@@ -92,9 +92,13 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// As [`insert_batch`](Self::insert_batch).
     pub fn add_batch<K: Key>(&mut self, keys: &[K]) -> Result<()> {
         let spec = self.hash;
-        // The results are not used.
+        // The results are not used; there is room for those of one chunk.
         let mut new = BatchResults::new();
-        try_for_each_chunk(keys, &spec, &mut new, |hashes, new| self.insert_run(hashes, true, new))
+        keys.chunks(CHUNK).try_for_each(|keys| {
+            try_for_each_chunk(keys, &spec, &mut new, |hashes, new| {
+                self.insert_run(hashes, true, new)
+            })
+        })
     }
 
     /// [`add_batch`](Self::add_batch) for hashes.
@@ -102,7 +106,10 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// # Errors
     /// As [`insert_batch`](Self::insert_batch).
     pub fn add_mixed_hashes(&mut self, hashes: &[u64]) -> Result<()> {
-        self.add_and_report(hashes, &mut BatchResults::new())
+        hashes.chunks(CHUNK).try_for_each(|hashes| {
+            let new = &mut [0; CHUNK / 64][..hashes.len().div_ceil(64)];
+            self.insert_run(hashes, true, new)
+        })
     }
 
     /// [`add_mixed_hashes`](Self::add_mixed_hashes) that reports which keys were new.

@@ -1,7 +1,7 @@
 //! Inserting and removing keys.
 
 use super::VectorQuotientFilter;
-use crate::batch::{key_methods, try_for_each_chunk};
+use crate::batch::{CHUNK, key_methods, try_for_each_chunk};
 use crate::error::{Error, Result};
 use crate::key::Key;
 use crate::results::BatchResults;
@@ -82,9 +82,11 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     /// not.
     pub fn add_batch<K: Key>(&mut self, keys: &[K]) -> Result<()> {
         let spec = self.hash;
-        // The results are not used.
+        // The results are not used; there is room for those of one chunk.
         let mut results = BatchResults::new();
-        try_for_each_chunk(keys, &spec, &mut results, |hashes, _| self.add_mixed_hashes(hashes))
+        keys.chunks(CHUNK).try_for_each(|keys| {
+            try_for_each_chunk(keys, &spec, &mut results, |hashes, _| self.add_mixed_hashes(hashes))
+        })
     }
 
     /// [`add_batch`](Self::add_batch) for hashes.

@@ -55,7 +55,7 @@
 //! 128-bit keyed fingerprints; filters only reduce its work.
 //!
 //! ```
-//! use petal::{BloomFilter};
+//! use petal::BloomFilter;
 //! use petal_lines::distributed::{Narrowing, PartialFilter, Side, SurvivorFiles, Task, plan, split};
 //! use petal_lines::{Settings, Outputs, SetOp};
 //!

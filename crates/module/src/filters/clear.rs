@@ -47,8 +47,7 @@ impl StoredFilter {
                     AnyFilter::Scalable(filter) => filter.layers() == 1,
                     _ => true,
                 };
-                let filter = filter.as_dyn();
-                one_layer && filter.inserted() == 0 && filter.stats().fill_ratio == 0.0
+                one_layer && filter.as_dyn().inserted() == 0 && filter.is_zero()
             }
         }
     }

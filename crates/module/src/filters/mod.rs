@@ -247,8 +247,9 @@ impl StoredFilter {
             Self::Window(filter) => {
                 filter.contains_mixed_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
+            Self::Filter(filter) => filter.contains_mixed_hash(filter.hash_spec().hash(key)),
             Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
-            _ => {
+            Self::QuotientChain(_) | Self::Partial(_) | Self::RedisCuckoo(_) => {
                 let mut found = BatchResults::new();
                 self.contains_all(std::iter::once(key), clock, &mut found);
                 found.get(0)

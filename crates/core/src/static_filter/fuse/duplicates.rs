@@ -71,7 +71,7 @@ impl DuplicateFinder {
                         }
                         Some(false) => {}
                         None => {
-                            // All of them fit: these keys, or copies of them, were read from before `begin`.
+                            // All of them fit: these keys, or copies of them, were read from before `start`.
                             let rest = waits - at;
                             keys[left..left + rest].copy_from_slice(&self.waiting[at..waits]);
                             return Ok(sort(keys, left + rest, start));

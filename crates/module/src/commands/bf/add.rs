@@ -8,7 +8,7 @@ use crate::bindings::ReplyError::Static;
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplyError, metrics};
-use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::CallOption::{Flag, Value};
 use crate::commands::args::{CallOptions, Strictness, integer, positive};
 use crate::commands::{
     Inserts, advance_window, bloom, damage_if_replayed, memory_limit, replicate_creation,
@@ -86,9 +86,10 @@ fn insert(
     let Some(stored) = bloom(key.filter_mut())? else { return Err(ReplyError::WrongType) };
     let time = advance_window(call, stored);
     let is_single = shape == ReplyShape::Single;
-    let memory_limit = match is_single && !stored.may_grow() {
-        true => u64::MAX,
-        false => memory_limit(call, settings.memory_limit),
+    let memory_limit = if is_single && !stored.may_grow() {
+        u64::MAX
+    } else {
+        memory_limit(call, settings.memory_limit)
     };
     let verbatim = !created && new.is_none();
     let inserts = Inserts { first: items, memory_limit, verbatim, time, changed: false };
@@ -166,36 +167,37 @@ impl Command for Insert {
                     break;
                 }
                 Flag("NOCREATE") => nocreate = true,
-                Flag(_) => nonscaling = true,
+                Flag("NONSCALING") => nonscaling = true,
                 // RedisBloom compares the number of arguments first.
                 Value("CAPACITY" | "ERROR" | "EXPANSION", None) => {
                     return Err(ReplyError::WrongArity);
                 }
-                Value(token, value) => {
-                    let value = value.unwrap_or_default();
-                    let (int, number) = (|| integer(value), || strictness.number(value));
-                    match token {
-                        "CAPACITY" => capacity = Some(int().ok_or(Static("Bad capacity"))?),
-                        "ERROR" => fpr = Some(number().ok_or(Static("Bad error rate"))?),
-                        "EXPANSION" => growth = Some(int().ok_or(Static("Bad expansion"))?),
-                        "SEED" => {
-                            let seed = fold_seed(value).ok_or(Static("ERR invalid seed"))?;
-                            new.seed = Some(seed);
-                        }
-                        "VALIDATESCALETO" => {
-                            let scale_to = int().and_then(positive);
-                            new.scale_to = Some(scale_to.ok_or(Static("ERR bad capacity"))?);
-                        }
-                        // TIGHTENING is checked only: petal chooses the rates of its layers.
-                        _ => {
-                            let ratio = number().ok_or(Static("ERR bad tightening ratio"))?;
-                            if !(ratio > 0.0 && ratio < 1.0) {
-                                return Err(Static("ERR (0 < tightening ratio range < 1)"));
-                            }
-                        }
+                Value("CAPACITY", Some(value)) => {
+                    capacity = Some(integer(value).ok_or(Static("Bad capacity"))?);
+                }
+                Value("ERROR", Some(value)) => {
+                    fpr = Some(strictness.number(value).ok_or(Static("Bad error rate"))?);
+                }
+                Value("EXPANSION", Some(value)) => {
+                    growth = Some(integer(value).ok_or(Static("Bad expansion"))?);
+                }
+                Value("SEED", value) => {
+                    let seed = value.and_then(fold_seed).ok_or(Static("ERR invalid seed"))?;
+                    new.seed = Some(seed);
+                }
+                Value("VALIDATESCALETO", value) => {
+                    let scale_to = value.and_then(integer).and_then(positive);
+                    new.scale_to = Some(scale_to.ok_or(Static("ERR bad capacity"))?);
+                }
+                // It is checked only: petal chooses the rates of its layers.
+                Value("TIGHTENING", value) => {
+                    let ratio = value.and_then(|value| strictness.number(value));
+                    let ratio = ratio.ok_or(Static("ERR bad tightening ratio"))?;
+                    if !(ratio > 0.0 && ratio < 1.0) {
+                        return Err(Static("ERR (0 < tightening ratio range < 1)"));
                     }
                 }
-                Unknown(_) => return Err(Static("Unknown argument received")),
+                _ => return Err(Static("Unknown argument received")),
             }
         }
         let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;

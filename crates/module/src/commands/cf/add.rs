@@ -5,7 +5,7 @@ use super::{filter_mut, growth_limits, insert_error};
 use crate::bindings::command_spec::{Arg, ArgKind, CommandSpec, RW_ACCESS_INSERT, first_key};
 use crate::bindings::config::Settings;
 use crate::bindings::{Call, Command, ReplicatedArg, ReplyError, WriteKey, metrics};
-use crate::commands::args::CallOption::{Flag, Unknown, Value};
+use crate::commands::args::CallOption::{Flag, Value};
 use crate::commands::args::{CallOptions, Strictness, integer};
 use crate::commands::damage_if_replayed;
 use crate::error::FilterError;
@@ -171,14 +171,14 @@ fn insert(call: &Call<'_>, mode: Mode) -> Result<(), ReplyError> {
                 items = Some(call.len() - options.rest());
                 break;
             }
-            Flag(_) => nocreate = true,
+            Flag("NOCREATE") => nocreate = true,
             // RedisBloom checks the capacity before it looks at the next argument.
-            Value(_, capacity) => {
+            Value("CAPACITY", capacity) => {
                 let capacity = integer(capacity.ok_or(ReplyError::WrongArity)?);
                 let capacity = capacity.ok_or(ReplyError::Static("Bad capacity"))?;
                 new = new.with_capacity(strictness, capacity)?;
             }
-            Unknown(_) => return Err(ReplyError::Static("Unknown argument received")),
+            _ => return Err(ReplyError::Static("Unknown argument received")),
         }
     }
     let items = items.filter(|items| *items < call.len()).ok_or(ReplyError::WrongArity)?;

@@ -193,7 +193,7 @@ impl Options {
             match option {
                 Flag("SATURATE") => options.saturate = true,
                 Flag("NONSCALING") => options.nonscaling = true,
-                Flag(_) => options.last = true,
+                Flag("LAST") => options.last = true,
                 Value("EXPANSION", None) => return Err(ReplyError::Static("ERR no expansion")),
                 Value(name, None) => {
                     return Err(ReplyError::Message(format!("ERR {name} needs a value")));
@@ -217,9 +217,10 @@ impl Options {
                 Value(name @ "BUCKETSIZE", Some(arg)) => {
                     options.bucket_size = Some(parse_number(name, arg, 1..=255)?);
                 }
-                Value(name, Some(arg)) => {
+                Value(name @ "MAXITERATIONS", Some(arg)) => {
                     options.iterations = Some(parse_number(name, arg, 1..=u16::MAX)?);
                 }
+                Flag(name) | Value(name, Some(_)) => return Err(unknown_option(name.as_bytes())),
                 Unknown(arg) => return Err(unknown_option(arg)),
             }
         }
