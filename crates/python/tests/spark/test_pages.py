@@ -55,12 +55,3 @@ def test_file_jobs_need_only_python_on_executors(tmp_path):
     part.write_text(PAGE.read_text().partition("\n## Data frames")[0])
     run_all(sys.executable, part, tmp_path, PYSPARK_PYTHON=bare, **LOCAL)
     assert (tmp_path / "both/part-00000000").read_text() == "cherry\napple\n"
-
-
-@pytest.mark.timeout(300)
-def test_data_frames_without_pyarrow_on_executors_fail(tmp_path):
-    """If this succeeds one day, the page need not require pyarrow on executors."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
-    bare = str(tmp_path / "bare/bin/python")
-    with pytest.raises(AssertionError, match="No module named 'pyarrow'"):
-        run_all(sys.executable, PAGE, tmp_path, PYSPARK_PYTHON=bare, **LOCAL)
