@@ -117,6 +117,7 @@ impl Stripes {
     }
 
     /// Returns the size in memory in bytes.
+    #[cfg(not(all(loom, test)))]
     pub(crate) fn memory_usage(&self) -> u64 {
         size_of_val(&*self.0) as u64
     }
