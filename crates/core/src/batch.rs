@@ -48,7 +48,7 @@ pub(crate) fn try_for_each_chunk<K: Key, E>(
 }
 
 /// Calls `f` with the hashes of keys that are taken from an iterator, a few hundred at a time.
-pub(crate) fn for_each_hashes<K: Key>(
+pub(crate) fn for_each_hashed_group<K: Key>(
     keys: impl IntoIterator<Item = K>,
     spec: HashSpec,
     mut f: impl FnMut(&[u64], &mut [u64]),

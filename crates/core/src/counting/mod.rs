@@ -14,7 +14,7 @@ mod planes;
 pub use builder::CountingBuilder;
 pub(crate) use builder::dimensions;
 
-use crate::batch::{for_each_hashes, key_methods};
+use crate::batch::{for_each_hashed_group, key_methods};
 use crate::error::{Error, Result};
 use crate::filter::layout::sealed::Fields;
 use crate::filter::layout::{Layout, whole_cardinality};
@@ -358,7 +358,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
 
 impl<K: Key, L: Layout, S: StoreMut> Extend<K> for CountingFilter<L, S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for_each_hashes(keys, self.hash_spec(), |hashes, new| self.insert_run(hashes, new));
+        for_each_hashed_group(keys, self.hash_spec(), |hashes, new| self.insert_run(hashes, new));
     }
 }
 

@@ -11,7 +11,7 @@ use super::builder::Builder;
 use super::layout::sealed::LayoutImpl as _;
 use super::layout::{cardinality_of, fill_of, kernel};
 use super::{BloomFilter, Filter, FilterInfo};
-use crate::batch::{for_each_chunk, for_each_hashes};
+use crate::batch::{for_each_chunk, for_each_hashed_group};
 use crate::byte_size::ByteSize;
 use crate::error::Result;
 use crate::format::kind::FilterType;
@@ -323,7 +323,7 @@ impl<K: Key> Extend<K> for AtomicBloomFilter {
 /// For threads that share the filter.
 impl<K: Key> Extend<K> for &AtomicBloomFilter {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for_each_hashes(keys, self.hash, |hashes, new| {
+        for_each_hashed_group(keys, self.hash, |hashes, new| {
             blocks!(self, |blocks| self.kernel.shared_insert_batch(blocks, hashes, new));
         });
     }

@@ -22,7 +22,7 @@ pub(crate) mod parallel;
 mod put;
 pub(crate) mod typed;
 
-use crate::batch::{for_each_chunk, for_each_hashes};
+use crate::batch::{for_each_chunk, for_each_hashed_group};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 pub(crate) use crate::format::header::FilterInfo;
@@ -357,7 +357,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
 impl<K: Key, L: Layout, S: StoreMut> Extend<K> for Filter<L, S> {
     /// Inserts the keys in batches, whose cache misses overlap.
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        for_each_hashes(keys, self.hash, |hashes, new| {
+        for_each_hashed_group(keys, self.hash, |hashes, new| {
             self.layout.insert_batch(self.kernel, self.store.lines_mut(), hashes, new);
             self.info.inserted += new.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         });

@@ -95,7 +95,7 @@ impl FromStr for FilterType {
     /// Parses the [name](Self::name) of a type.
     fn from_str(name: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|filter_type| filter_type.name() == name);
-        found.ok_or_else(|| Error::invalid("filter type", "the name of one", name))
+        found.ok_or_else(|| Error::invalid("filter type", "bloom, classic or another name", name))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::counts::GenerationCounts;
 use super::{WindowedBloomFilter, ring};
-use crate::batch::{CHUNK, for_each_hashes, key_methods};
+use crate::batch::{CHUNK, for_each_hashed_group, key_methods};
 use crate::key::Key;
 use crate::store::{CacheLine, StoreMut};
 
@@ -189,6 +189,6 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
 impl<K: Key, S: StoreMut> Extend<K> for WindowedBloomFilter<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         let spec = self.params.hash;
-        for_each_hashes(keys, spec, |hashes, new| self.insert_run::<false>(hashes, new));
+        for_each_hashed_group(keys, spec, |hashes, new| self.insert_run::<false>(hashes, new));
     }
 }

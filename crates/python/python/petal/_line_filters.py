@@ -1,6 +1,6 @@
 """Filters of the lines of files: made, queried, merged, and remembered between jobs.
 
-The arguments that all jobs on files have are those of `_set_operations`.
+`_arguments` declares the options that all jobs have; `common` has their meanings.
 """
 
 import time
@@ -94,9 +94,9 @@ def build(
         "last": read_integer("last", last, 1),
         "now": int(time.time()),
     }
-    read = read_options("build", ReadOptions, options)
+    settings = read_options("build", ReadOptions, options)
     others = [] if not_in is None else read_paths(not_in)
-    result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, read)
+    result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, settings)
     return Report(**read_result(result, options))
 
 
@@ -143,8 +143,8 @@ def check(
         opened = filter
     else:
         opened = _open(filter, format=format, key_type=key_type)
-    read = read_options("check", JobOptions, options)
-    result = _check_job(opened, read_paths(inputs), check_options, read)
+    settings = read_options("check", JobOptions, options)
+    result = _check_job(opened, read_paths(inputs), check_options, settings)
     return Report(**read_result(result, options))
 
 
@@ -208,8 +208,8 @@ def seen(
             "exact": exact,
         },
     }
-    read = read_options("seen", JobOptions, options)
-    return Report(**read_result(_seen_job(files, arguments, read), options))
+    settings = read_options("seen", JobOptions, options)
+    return Report(**read_result(_seen_job(files, arguments, settings), options))
 
 
 def merge(

@@ -117,8 +117,8 @@ def common(
     if number is not None and approx:
         raise ValueError("at_least=: only for exact jobs; leave out approx=")
     outputs = read_outputs(out, rest, count, approx, capacity, fpr, number)
-    read = read_options("common", SetOptions, options)
-    result = _set_operation_job("common", read_paths(a), read_path_list(others), outputs, read)
+    settings = read_options("common", SetOptions, options)
+    result = _set_operation_job("common", read_paths(a), read_path_list(others), outputs, settings)
     return Report(**read_result(result, options))
 
 
@@ -141,9 +141,9 @@ def diff(
     if not others:
         raise TypeError("diff: expected at least two files, found one; dedup takes one")
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
-    read = read_options("diff", SetOptions, options)
+    settings = read_options("diff", SetOptions, options)
     compared = [path for other in others for path in read_paths(other)]
-    result = _set_operation_job("diff", read_paths(a), compared, outputs, read)
+    result = _set_operation_job("diff", read_paths(a), compared, outputs, settings)
     return Report(**read_result(result, options))
 
 
@@ -162,8 +162,8 @@ def symdiff(
     errors are those of `common`.
     """
     outputs = read_outputs(out, None, count)
-    read = read_options("symdiff", SetOptions, options)
-    result = _set_operation_job("symdiff", read_paths(a), read_paths(b), outputs, read)
+    settings = read_options("symdiff", SetOptions, options)
+    result = _set_operation_job("symdiff", read_paths(a), read_paths(b), outputs, settings)
     return Report(**read_result(result, options))
 
 
@@ -194,8 +194,8 @@ def dedup(
         raise TypeError("dedup: expected at least one file, found none")
     operation = _dedup_operation(only_duplicates, only_unique, approx, rest)
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
-    read = read_options("dedup", SetOptions, options)
-    result = _set_operation_job(operation, first, [], outputs, read)
+    settings = read_options("dedup", SetOptions, options)
+    result = _set_operation_job(operation, first, [], outputs, settings)
     return Report(**read_result(result, options))
 
 
@@ -252,8 +252,8 @@ def count(
         "top": read_integer("top", top, 1),
         "min_count": read_integer("min_count", min_count, 1),
     }
-    read = read_options("count", JobOptions, options)
-    result = _count_job(files, arguments, read)
+    settings = read_options("count", JobOptions, options)
+    result = _count_job(files, arguments, settings)
     return CountReport(**read_result(result, options, counted=True))
 
 

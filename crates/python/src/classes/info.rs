@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use super::Filter;
 use crate::state::FilterState;
 
-/// Returns the properties of a filter by name. Cost: one pass over its bits.
+/// Returns the properties of a filter by name. Cost: reads the whole filter.
 pub(super) fn info<'py>(filter: &Filter, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
     let info = PyDict::new(py);
     // Bits are counted without the interpreter's lock.

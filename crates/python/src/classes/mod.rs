@@ -84,7 +84,7 @@ impl Filter {
     /// The number of distinct keys, estimated from the bits; infinite if the filter is full, nan if
     /// another program's format has no such estimate. After an intersection this is an upper bound,
     /// because some bits were set by different keys; `inserted` is then the better estimate.
-    /// Cost: one pass over the filter.
+    /// Cost: reads the whole filter.
     #[getter]
     fn estimated_len(&self, py: Python<'_>) -> PyResult<f64> {
         py.detach(|| {
@@ -96,7 +96,7 @@ impl Filter {
         })
     }
 
-    /// The false-positive rate of the filter as it is now, from its bits. Cost: one pass over them.
+    /// The false-positive rate of the filter as it is now, from its bits. Cost: reads the whole filter.
     #[getter]
     fn estimated_fpr(&self, py: Python<'_>) -> PyResult<f64> {
         py.detach(|| {
@@ -108,7 +108,7 @@ impl Filter {
         })
     }
 
-    /// The share of the bits, counters or slots in use, 0 to 1. Cost: one pass over the filter.
+    /// The share of the bits, counters or slots in use, 0 to 1. Cost: reads the whole filter.
     #[getter]
     fn fill_ratio(&self, py: Python<'_>) -> PyResult<f64> {
         py.detach(|| {
@@ -243,7 +243,7 @@ impl Filter {
     }
 
     /// Returns all properties as a dict: `capacity`, `target_fpr`, `estimated_fpr`,
-    /// `estimated_len`, ... Cost: one pass over the filter.
+    /// `estimated_len`, ... Cost: reads the whole filter.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         info::info(self, py)
     }
