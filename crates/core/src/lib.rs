@@ -125,15 +125,12 @@ mod windowed;
 pub use any::verify_bytes;
 pub use any::{AnyFilter, Plan};
 pub use byte_size::ByteSize;
-pub use cascade::{CascadeBuilder, FilterCascade};
-pub use counting::{
-    ClassicCountingBloomFilter, CountingBloomFilter, CountingBuilder, CountingFilter,
-};
+pub use cascade::FilterCascade;
+pub use counting::{ClassicCountingBloomFilter, CountingBloomFilter, CountingFilter};
 pub use error::{Error, ErrorKind, Result};
 pub use explanation::{ExplainedPart, Explanation, Probe};
 #[cfg(all(feature = "std", not(all(loom, test))))]
 pub use filter::atomic::AtomicBloomFilter;
-pub use filter::builder::Builder;
 pub use filter::typed::TypedBloomFilter;
 pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
 pub use format::header::MAGIC;
@@ -145,17 +142,17 @@ pub use kernel::Kernel;
 pub use key::Key;
 pub use math::{Estimate, Overlap};
 pub use membership::{Membership, MembershipMut};
-pub use quotient::{QuotientBuilder, QuotientFilter};
+pub use quotient::QuotientFilter;
 pub use results::{BatchResults, TrueIndices};
-pub use scalable::{ScalableBloomFilter, ScalableBuilder};
-pub use spec::{FilterSpec, Growth};
-pub use static_filter::{StaticBuilder, StaticFilter};
+pub use scalable::ScalableBloomFilter;
+pub use spec::{Builder, FilterSpec, Growth};
+pub use static_filter::StaticFilter;
 pub use stats::Stats;
 #[cfg(feature = "mmap")]
 pub use store::Mapped;
 pub use store::{Borrowed, Owned, Store, StoreMut};
-pub use vector_quotient::{VectorQuotientBuilder, VectorQuotientFilter};
-pub use windowed::{WindowedBloomFilter, WindowedBuilder};
+pub use vector_quotient::VectorQuotientFilter;
+pub use windowed::WindowedBloomFilter;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

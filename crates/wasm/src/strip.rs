@@ -82,7 +82,7 @@ impl Strip {
     /// The library's counting filter.
     fn counters(&self, operations: &[(bool, &str)], query: &str) -> Result<(Vec<u8>, bool)> {
         let builder = ClassicCountingBloomFilter::builder().bits(self.bits).probes(self.probes);
-        let mut filter = builder.width(WIDTH).build().map_err(text)?;
+        let mut filter = builder.counter_width(WIDTH).build().map_err(text)?;
         for (add, key) in operations {
             if *add {
                 filter.insert(*key)

@@ -201,7 +201,7 @@ pub fn atomic(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case, S
 /// Clears the filter by converting it to the plain filter, which has the same memory, and back.
 fn clear_atomic(filter: &mut AtomicBloomFilter) {
     // If memory is refused the filter stays full, and the measured rate is wrong.
-    let Ok(other) = AtomicBloomFilter::with_bits(1, 1) else { return };
+    let Ok(other) = AtomicBloomFilter::with_fpr(1, 0.5) else { return };
     let mut plain = mem::replace(filter, other).into_filter();
     plain.clear();
     *filter = plain.into();

@@ -310,7 +310,7 @@ fn new_filter(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<Any
         return Ok(BloomFilter::builder().capacity(keys).fpr(rate).hash(hash).build()?.into());
     }
     let builder = WindowedBloomFilter::builder().capacity(keys).fpr(rate).hash(hash);
-    let builder = args.window.map_or(builder, |seconds| builder.time(seconds));
+    let builder = args.window.map_or(builder, |seconds| builder.window(seconds));
     let filter = AnyFilter::from(builder.build()?);
     fits(filter.as_dyn().size_bytes())?;
     Ok(filter)

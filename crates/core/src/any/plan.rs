@@ -8,9 +8,9 @@ use crate::no_std::*;
 
 use super::AnyFilter;
 use crate::byte_size::ByteSize;
-use crate::counting::{self, CountingBuilder, CountingFilter};
+use crate::counting::{self, CountingFilter};
 use crate::error::{Error, Result};
-use crate::filter::builder::{self, Builder};
+use crate::filter::builder;
 use crate::filter::layout::Layout;
 use crate::filter::layout::sealed::{AnyLayout, LayoutImpl as _};
 use crate::filter::{Filter, FilterInfo};
@@ -18,17 +18,15 @@ use crate::format::header::PAGE;
 use crate::format::kind::FilterType;
 use crate::layout::{BlockedLayout, ClassicLayout, largest_fitting};
 use crate::math;
-use crate::quotient::{self, QuotientBuilder, QuotientFilter, QuotientLayout};
+use crate::quotient::{self, QuotientFilter, QuotientLayout};
 use crate::scalable::plan::LayerPlan;
-use crate::scalable::{self, ScalableBloomFilter, ScalableBuilder};
-use crate::spec::FilterSpec;
-use crate::static_filter::{self, StaticBuilder};
+use crate::scalable::{self, ScalableBloomFilter};
+use crate::spec::{BuildEmpty, Builder, FilterSpec};
+use crate::static_filter;
 use crate::store::CacheLine;
-use crate::vector_quotient::{
-    self, VectorQuotientBuilder, VectorQuotientFilter, VectorQuotientLayout,
-};
+use crate::vector_quotient::{self, VectorQuotientFilter, VectorQuotientLayout};
 use crate::windowed::plan::WindowPlan;
-use crate::windowed::{self, WindowedBloomFilter, WindowedBuilder};
+use crate::windowed::{self, WindowedBloomFilter};
 
 /// What a filter will be and cost: its size, its rate at any number of keys.
 ///
@@ -242,16 +240,10 @@ impl FilterSpec {
     pub fn plan(&self) -> Result<Plan> {
         self.check_fields()?;
         match self.filter_type {
-            FilterType::Bloom => {
-                bloom::<BlockedLayout>(self, false, builder::dimensions(self, None, 1))
-            }
-            FilterType::Classic => {
-                bloom::<ClassicLayout>(self, false, builder::dimensions(self, None, 1))
-            }
-            FilterType::Counting => bloom::<BlockedLayout>(self, false, counting::dimensions(self)),
-            FilterType::CountingClassic => {
-                bloom::<ClassicLayout>(self, false, counting::dimensions(self))
-            }
+            FilterType::Bloom => bloom::<BlockedLayout>(self, builder::dimensions(self, 1)),
+            FilterType::Classic => bloom::<ClassicLayout>(self, builder::dimensions(self, 1)),
+            FilterType::Counting => bloom::<BlockedLayout>(self, counting::dimensions(self)),
+            FilterType::CountingClassic => bloom::<ClassicLayout>(self, counting::dimensions(self)),
             FilterType::Cascade => Err(not_empty(self.filter_type)),
             _ => self.plan_by_rate(),
         }
@@ -339,13 +331,9 @@ impl AnyFilter {
 }
 
 /// Returns the plan of a Bloom filter or a counting filter.
-fn bloom<L: Layout>(
-    spec: &FilterSpec,
-    folds: bool,
-    dimensions: Result<(L, FilterInfo)>,
-) -> Result<Plan> {
+fn bloom<L: Layout>(spec: &FilterSpec, dimensions: Result<(L, FilterInfo)>) -> Result<Plan> {
     let (layout, info) = dimensions?;
-    let by_rate = spec.fpr.is_some() && spec.bits.is_none() && !folds;
+    let by_rate = spec.fpr.is_some() && spec.bits.is_none();
     let none = FilterSpec { memory: None, lowest_fpr: None, ..*spec };
     let spec = match by_rate {
         // With memory and probes the size is that of the memory.
@@ -403,42 +391,27 @@ fn lowest_fitting(fits: impl Fn(f64) -> bool) -> Option<f64> {
     Some(rounded.min(HIGHEST))
 }
 
-// ---- Builders -----------------------------------------------------------------------------------
-
-impl<L: Layout> Builder<L> {
+impl<F> Builder<F> {
     /// Returns what the filter will be and cost, without allocating its memory.
     ///
     /// # Errors
-    /// As `build`, except for memory allocation.
+    /// As [`FilterSpec::plan`].
     pub fn plan(&self) -> Result<Plan> {
-        let (spec, folds) = self.spec();
-        bloom(&spec, folds, self.dimensions())
+        self.spec.plan()
     }
 }
 
-macro_rules! plan {
-    ($($builder:ident $(<$layout:ident: $bound:ident>)?,)*) => {$(
-        impl $(<$layout: $bound>)? $builder $(<$layout>)? {
-            /// Returns what the filter will be and cost, without allocating its memory.
-            ///
-            /// # Errors
-            /// As `build`, except for memory allocation.
-            pub fn plan(&self) -> Result<Plan> {
-                self.spec().plan()
-            }
-        }
-    )*};
-}
-
-plan!(CountingBuilder<L: Layout>, QuotientBuilder, VectorQuotientBuilder, ScalableBuilder, WindowedBuilder,);
-
-impl StaticBuilder {
-    /// Returns what the filter of this number of distinct keys will be and cost.
+impl<F: BuildEmpty> Builder<F> {
+    /// Creates an empty filter.
     ///
     /// # Errors
-    /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit
-    /// hashes, or a filter with [`fuse`](Self::fuse) would be too large.
-    pub fn plan(&self, keys: u64) -> Result<Plan> {
-        FilterSpec { capacity: Some(keys), ..*self.spec() }.plan()
+    /// As [`plan`](Self::plan), and if memory allocation fails.
+    pub fn build(self) -> Result<F> {
+        let spec = self.spec;
+        if spec.memory.is_some() && !spec.is_bloom() {
+            return F::build_empty(self.plan()?.spec());
+        }
+        spec.check_fields()?;
+        F::build_empty(&spec)
     }
 }

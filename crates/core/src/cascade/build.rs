@@ -3,15 +3,14 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use alloc::borrow::Cow;
-use core::num::NonZeroUsize;
 
 use super::{CascadeInfo, FilterCascade};
 use crate::error::{Error, Result};
-use crate::hash::HashSpec;
+use crate::format::kind::FilterType;
 use crate::key::Key;
 use crate::results::BatchResults;
-use crate::spec::{FilterSpec, hash_setters};
-use crate::static_filter::{self, StaticFilter};
+use crate::spec::{Builder, FilterSpec};
+use crate::static_filter::{StaticFilter, build_level, check_fpr};
 
 /// The rate of all levels but the first, at which a level takes one bit per key.
 const LATER_FPR: f64 = 0.5;
@@ -21,42 +20,18 @@ pub(super) const MAX_LEVELS: u64 = 96;
 /// The number of attempts with different seeds.
 const ATTEMPTS: u64 = 8;
 
-/// Builds a [`FilterCascade`].
-///
-/// Cost: 8 bytes of memory for the hash of each key, sorted, and 8 more for each member while level
-/// 0 is built. The first two levels take most of the time: about one build of a static filter of
-/// the members, and one query for each non-member.
-#[derive(Clone, Copy, Debug)]
-pub struct CascadeBuilder {
-    fpr: f64,
-    hash: HashSpec,
-    threads: NonZeroUsize,
-}
-
-impl CascadeBuilder {
-    pub(super) fn new(fpr: f64) -> Self {
-        Self { fpr, hash: HashSpec::default(), threads: NonZeroUsize::MIN }
-    }
-
-    hash_setters!(hash);
-
-    /// Sets the number of threads that build a level \[default: 1\]. The cascade is the same for any
-    /// number.
-    #[must_use]
-    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
-        self.threads = threads;
-        self
-    }
-
+impl Builder<FilterCascade> {
     /// Builds the cascade.
+    ///
+    /// Cost: as [`FilterCascade::build`].
     ///
     /// # Errors
     /// As [`FilterCascade::build`].
     pub fn build<K: Key, L: Key>(self, members: &[K], non_members: &[L]) -> Result<FilterCascade> {
         let (mut ours, mut theirs) =
             (with_capacity(members.len())?, with_capacity(non_members.len())?);
-        self.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
-        self.hash.hash_all(non_members.iter().map(Key::bytes), &mut theirs);
+        self.spec.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
+        self.spec.hash.hash_all(non_members.iter().map(Key::bytes), &mut theirs);
         self.from_mixed_hashes(ours, theirs)
     }
 
@@ -80,30 +55,21 @@ impl CascadeBuilder {
         if !both.is_empty() {
             return Err(Error::contradiction(both));
         }
-        let first = self.first_fpr(members.len(), non_members.len())?;
+        self.spec.check_fixed()?;
+        let needed = "a false-positive rate";
+        let target_fpr = self.spec.fpr.ok_or_else(|| Error::unsized_filter(needed))?;
+        let first = first_fpr(target_fpr, members.len(), non_members.len())?;
         for attempt in 0..ATTEMPTS {
             if let Some(levels) = self.build_levels(&members, &non_members, first, attempt)? {
                 let info = CascadeInfo {
                     members: members.len() as u64,
                     non_members: non_members.len() as u64,
-                    target_fpr: self.fpr,
+                    target_fpr,
                 };
-                return Ok(FilterCascade { hash: self.hash, levels, info });
+                return Ok(FilterCascade { hash: self.spec.hash, levels, info });
             }
         }
         Err(Error::invalid("keys", "hashes that can be distinguished", "some that cannot"))
-    }
-
-    /// Returns the rate of level 0: the target rate, or less if that saves space in later levels.
-    ///
-    /// With r members, s non-members and the rate p, level 0 takes r · log2(1/p) bits and the others
-    /// together 2 · (s · p + r/2), because each level has half the keys of the one two before it. The
-    /// sum has its minimum at p = r / (2 s ln 2), about 0.72 r/s.
-    fn first_fpr(&self, members: usize, non_members: usize) -> Result<f64> {
-        static_filter::check_fpr(self.fpr)?;
-        let best = members as f64 / (2.0 * core::f64::consts::LN_2 * non_members.max(1) as f64);
-        let fpr = if members == 0 { self.fpr } else { self.fpr.min(best) };
-        Ok(fpr.clamp(FilterSpec::MIN_STATIC_FPR, LATER_FPR))
     }
 
     /// Builds all levels; `None` if there would be more than [`MAX_LEVELS`].
@@ -121,7 +87,8 @@ impl CascadeBuilder {
         for number in 0..MAX_LEVELS {
             let fpr = if number == 0 { first } else { LATER_FPR };
             let seed = attempt * MAX_LEVELS + number + 1;
-            let level = StaticFilter::build_level(&keys, fpr, seed, self.hash, self.threads)?;
+            let spec = FilterSpec { fpr: Some(fpr), filter_type: FilterType::Static, ..self.spec };
+            let level = build_level(&spec, seed, self.threads, &keys)?;
             level.contains_mixed_hashes(&excluded, &mut found);
             let mut mistakes = with_capacity(found.count_ones() as usize)?;
             mistakes.extend(found.iter().map(|at| excluded[at]));
@@ -134,6 +101,18 @@ impl CascadeBuilder {
         }
         Ok(None)
     }
+}
+
+/// Returns the rate of level 0: the target rate, or less if that saves space in later levels.
+///
+/// With r members, s non-members and the rate p, level 0 takes r · log2(1/p) bits and the others
+/// together 2 · (s · p + r/2), because each level has half the keys of the one two before it. The
+/// sum has its minimum at p = r / (2 s ln 2), about 0.72 r/s.
+fn first_fpr(target: f64, members: usize, non_members: usize) -> Result<f64> {
+    check_fpr(target)?;
+    let best = members as f64 / (2.0 * core::f64::consts::LN_2 * non_members.max(1) as f64);
+    let fpr = if members == 0 { target } else { target.min(best) };
+    Ok(fpr.clamp(FilterSpec::MIN_STATIC_FPR, LATER_FPR))
 }
 
 /// Returns an empty vector with space for `len` hashes, or an error if allocation fails.

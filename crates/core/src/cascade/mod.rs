@@ -25,13 +25,13 @@ mod membership;
 
 use crate::batch::key_methods;
 use crate::error::Result;
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::results::BatchResults;
+use crate::spec::Builder;
 use crate::static_filter::StaticFilter;
 use crate::store::{Owned, Store};
-
-pub use build::CascadeBuilder;
 
 /// A set of members that is exact for a set of known non-members, and has the target
 /// false-positive rate for all other keys. Built once from all keys.
@@ -76,20 +76,22 @@ impl FilterCascade {
     /// Builds the cascade that contains all `members` and none of `non_members`, and other keys
     /// with the false-positive rate `fpr`.
     ///
-    /// Cost: see [`CascadeBuilder`].
+    /// Cost: 8 bytes of memory for the hash of each key, sorted, and 8 more for each member while level
+    /// 0 is built. The first two levels take most of the time: about one build of a static filter of
+    /// the members, and one query for each non-member.
     ///
     /// # Errors
     /// If a key is in both lists ([`Error::contradictions`](crate::Error::contradictions)), the
     /// rate is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit hashes, or memory
     /// allocation fails.
     pub fn build<K: Key, L: Key>(members: &[K], non_members: &[L], fpr: f64) -> Result<Self> {
-        Self::builder(fpr).build(members, non_members)
+        Self::builder().fpr(fpr).build(members, non_members)
     }
 
     /// Returns a builder, which chooses hash, seed and threads separately.
     #[must_use]
-    pub fn builder(fpr: f64) -> CascadeBuilder {
-        CascadeBuilder::new(fpr)
+    pub fn builder() -> Builder<Self> {
+        Builder::new(FilterType::Cascade)
     }
 }
 

@@ -11,7 +11,6 @@ mod file;
 mod membership;
 mod planes;
 
-pub use builder::CountingBuilder;
 pub(crate) use builder::dimensions;
 
 use crate::batch::{for_each_hashed_group, key_methods};
@@ -28,6 +27,7 @@ use crate::key::Key;
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
 use crate::results::BatchResults;
+use crate::spec::Builder;
 use crate::store::{CacheLine, Owned, Store, StoreMut};
 
 /// The default counting filter: a [`BloomFilter`](crate::BloomFilter) with a counter for each bit.
@@ -94,8 +94,8 @@ impl<L: Layout> CountingFilter<L> {
 
     /// Returns a builder, which chooses size, width of counters, hash and seed separately.
     #[must_use]
-    pub fn builder() -> CountingBuilder<L> {
-        CountingBuilder::new()
+    pub fn builder() -> Builder<Self> {
+        Builder::new(kind::<L>())
     }
 
     pub(crate) fn empty(layout: L, hash: HashSpec, info: FilterInfo, width: u32) -> Result<Self> {

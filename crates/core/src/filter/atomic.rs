@@ -7,12 +7,10 @@
 
 use core::fmt;
 
-use super::builder::Builder;
 use super::layout::sealed::LayoutImpl as _;
 use super::layout::{cardinality_of, fill_of, kernel};
 use super::{BloomFilter, Filter, FilterInfo};
 use crate::batch::{for_each_chunk, for_each_hashed_group};
-use crate::byte_size::ByteSize;
 use crate::error::Result;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
@@ -98,47 +96,12 @@ impl AtomicBloomFilter {
         BloomFilter::with_fpr(capacity, fpr).map(Self::from)
     }
 
-    /// Creates the filter with the lowest false-positive rate at `capacity` keys that takes at most
-    /// `memory`, without the locks.
-    ///
-    /// # Errors
-    /// As [`BloomFilter::with_memory`](Filter::with_memory).
-    pub fn with_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
-        BloomFilter::with_memory(capacity, memory).map(Self::from)
-    }
-
-    /// Creates a filter of at least `bits` bits, rounded up to whole blocks, with `probes` bits per
-    /// key.
-    ///
-    /// # Errors
-    /// As [`BloomFilter::with_bits`](Filter::with_bits).
-    pub fn with_bits(bits: u64, probes: u32) -> Result<Self> {
-        BloomFilter::with_bits(bits, probes).map(Self::from)
-    }
-
-    /// Returns a builder, which chooses size, hash and seed separately and ends with
-    /// [`build_atomic`](Builder::build_atomic).
-    #[must_use]
-    pub fn builder() -> Builder<BlockedLayout> {
-        Builder::new()
-    }
-
     /// Converts to a filter of one thread, in the same memory.
     #[must_use]
     pub fn into_filter(self) -> BloomFilter {
         let inserted = self.inserted();
         let Self { layout, hash, info, store, stripes: _, kernel: _ } = self;
         Filter::from_parts(layout, hash, FilterInfo { inserted, ..info }, store.into())
-    }
-}
-
-impl Builder<BlockedLayout> {
-    /// Creates an empty filter that can be shared by threads.
-    ///
-    /// # Errors
-    /// As [`build`](Self::build).
-    pub fn build_atomic(self) -> Result<AtomicBloomFilter> {
-        self.build().map(AtomicBloomFilter::from)
     }
 }
 

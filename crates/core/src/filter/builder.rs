@@ -1,151 +1,38 @@
-//! The builder of Bloom filters.
+//! The sizes of Bloom filters.
 
 use super::layout::Layout;
-use super::layout::sealed::Fields;
 use super::{Filter, FilterInfo};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 use crate::math;
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-use crate::spec::{FilterSpec, hash_setters, setters};
+use crate::spec::{BuildEmpty, FilterSpec};
 
-/// Builds a [`Filter`].
-///
-/// Sets the fields of a [`FilterSpec`], which lists what sizes a filter.
-///
-/// ```
-/// use petal::{BloomFilter, ByteSize, HashSpec};
-///
-/// let small = BloomFilter::builder().capacity(1000).fpr(0.001).build()?;
-/// let fixed = BloomFilter::builder().bits(1 << 20).probes(8).seed(7).build()?;
-/// let keyed = BloomFilter::builder()
-///     .capacity(1000)
-///     .memory(ByteSize::kib(4))
-///     .hash(HashSpec::keyed(*b"sixteen secrets!"))
-///     .build()?;
-/// assert!(small.size_bytes() < 2048 && fixed.size_bytes() == 1 << 17);
-/// assert!(keyed.target_fpr() < 1e-3);
-/// # Ok::<_, petal::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Builder<L> {
-    spec: FilterSpec,
-    foldable_to: Option<L>,
-}
-
-impl<L: Layout> Builder<L> {
-    pub(crate) fn new() -> Self {
-        Self { spec: FilterSpec::new(L::KIND), foldable_to: None }
-    }
-
-    setters! {
-        /// Sets the capacity in distinct keys.
-        capacity: u64 => capacity;
-
-        /// Sets the target false-positive rate at the capacity.
-        fpr: f64 => fpr;
-
-        /// Sets the largest amount of memory for the bits.
-        memory: ByteSize => memory;
-
-        /// Sets the number of bits; a blocked filter rounds it up to whole blocks.
-        bits: u64 => bits;
-
-        /// Sets the number of bits of a key.
-        probes: u32 => probes;
-
-        /// Chooses the fewest bits that keep the rate at the capacity; by default a blocked filter may take
-        /// some more where that is faster. At 1 % it saves 2 % of the space, at 0.1 % 4 %, and a key takes
-        /// one and a half to two times the time. A classic filter always has the fewest bits.
-        ///
-        /// Needs a capacity and a rate, and excludes bits, probes and [`foldable_to`](Self::foldable_to).
-        ///
-        /// ```
-        /// use petal::BloomFilter;
-        ///
-        /// let small = BloomFilter::builder().capacity(1_000_000).fpr(0.001).least_space(true).build()?;
-        /// assert!(small.size_bytes() * 8 < 15_100_000);
-        /// # Ok::<_, petal::Error>(())
-        /// ```
-        least_space: bool => least_space;
-    }
-
-    /// Makes the size a multiple of that of `layout`, with the same probes, so that the filter can be
-    /// folded to it and combined with a filter of it. The size is the smallest that reaches the rate,
-    /// the largest that fits the memory, or the smallest with that number of bits.
-    ///
-    /// ```
-    /// use petal::BloomFilter;
-    ///
-    /// let mut day = BloomFilter::with_fpr(1_000, 0.01)?;
-    /// let month = BloomFilter::builder().capacity(40_000).fpr(0.01).foldable_to(day.layout());
-    /// let mut month = month.build()?;
-    /// (day.insert("today"), month.insert("before"));
-    /// let both = day.union_folded(&month)?;
-    /// assert!(both.contains("today") && both.contains("before"));
-    /// assert_eq!(both.layout(), day.layout());
-    /// # Ok::<_, petal::Error>(())
-    /// ```
-    #[must_use]
-    pub fn foldable_to(mut self, layout: L) -> Self {
-        self.foldable_to = Some(layout);
-        self
-    }
-
-    hash_setters!(spec.hash);
-
-    /// Creates an empty filter.
-    ///
-    /// # Errors
-    /// If the size is missing or invalid, or memory allocation fails.
-    pub fn build(self) -> Result<Filter<L>> {
-        let (layout, info) = self.dimensions()?;
-        Filter::empty(layout, self.spec.hash, info)
-    }
-
-    /// Returns the layout of the filter, without building it.
-    pub(crate) fn dimensions(&self) -> Result<(L, FilterInfo)> {
-        dimensions(&self.spec, self.foldable_to, 1)
-    }
-
-    /// Returns the specification of the filter, and whether it can be folded to another one.
-    pub(crate) fn spec(&self) -> (FilterSpec, bool) {
-        (self.spec, self.foldable_to.is_some())
+impl<L: Layout> BuildEmpty for Filter<L> {
+    fn build_empty(spec: &FilterSpec) -> Result<Self> {
+        let (layout, info) = dimensions(spec, 1)?;
+        Self::empty(layout, spec.hash, info)
     }
 }
 
 /// Returns the layout of a filter whose bits take `times` their memory, and its plan.
-pub(crate) fn dimensions<L: Layout>(
-    spec: &FilterSpec,
-    foldable_to: Option<L>,
-    times: u64,
-) -> Result<(L, FilterInfo)> {
-    let small = foldable_to;
-    if let (Some(small), Some(probes)) = (small, spec.probes)
-        && u32::from(small.fields().probes) != probes
-    {
-        return Err(Error::incompatible("probes", small.fields().probes, probes));
-    }
+pub(crate) fn dimensions<L: Layout>(spec: &FilterSpec, times: u64) -> Result<(L, FilterInfo)> {
     if spec.least_space {
-        check_least_space(spec, small)?;
+        check_least_space(spec)?;
     }
     let part = |memory: ByteSize| ByteSize::bytes(memory.as_u64() / times);
     let in_parts = |memory: ByteSize| move |error: Error| error.in_parts(memory.as_u64(), times);
     let (layout, info) = match *spec {
         FilterSpec { bits: Some(bits), probes: Some(probes), .. } => {
-            let layout = match small {
-                Some(small) => multiple(small, bits.div_ceil(small.bits()))?,
-                None => L::for_bits(bits, probes)?,
-            };
+            let layout = L::for_bits(bits, probes)?;
             (layout, info_of(spec, layout)?)
         }
         FilterSpec { bits: Some(bits), capacity, fpr, .. } => {
-            let layout = match (small, capacity, fpr) {
-                (Some(small), ..) => multiple(small, bits.div_ceil(small.bits()))?,
-                (None, Some(keys), _) => best_for_capacity(bits, keys)?,
-                (None, None, Some(rate)) => best_for_fpr(bits, rate)?,
-                (None, None, None) => {
+            let layout = match (capacity, fpr) {
+                (Some(keys), _) => best_for_capacity(bits, keys)?,
+                (None, Some(rate)) => best_for_fpr(bits, rate)?,
+                (None, None) => {
                     let expected = "a number, or a capacity or rate, beside the bits";
                     return Err(Error::invalid("probes", expected, "none"));
                 }
@@ -153,26 +40,17 @@ pub(crate) fn dimensions<L: Layout>(
             (layout, info_of(spec, layout)?)
         }
         FilterSpec { capacity: Some(keys), fpr: Some(rate), probes, .. } => {
-            let layout = match (small, probes) {
-                (Some(small), _) => small.multiple_for_fpr(keys, rate)?,
-                (None, probes) => smallest(spec, keys, rate, probes)?,
-            };
-            (layout, FilterInfo::planned(keys, rate))
+            (smallest(spec, keys, rate, probes)?, FilterInfo::planned(keys, rate))
         }
         FilterSpec { capacity: Some(keys), memory: Some(memory), probes, .. } => {
-            let layout = match (small, probes) {
-                (Some(small), _) => {
-                    multiple(small, part(memory).as_u64() / 64 * 512 / small.bits())
-                }
-                (None, Some(probes)) => L::for_memory_with_probes(part(memory), probes),
-                (None, None) => {
-                    L::for_memory(keys, part(useful_memory::<L>(spec, keys, memory, times)))
-                }
+            let layout = match probes {
+                Some(probes) => L::for_memory_with_probes(part(memory), probes),
+                None => L::for_memory(keys, part(useful_memory::<L>(spec, keys, memory, times))),
             };
             let layout = layout.map_err(in_parts(memory))?;
             (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
         }
-        FilterSpec { fpr: Some(rate), memory: Some(memory), probes, .. } if small.is_none() => {
+        FilterSpec { fpr: Some(rate), memory: Some(memory), probes, .. } => {
             let (layout, keys) = match probes {
                 Some(probes) => {
                     let layout = L::for_memory_with_probes(part(memory), probes);
@@ -190,13 +68,13 @@ pub(crate) fn dimensions<L: Layout>(
             }
             (layout, FilterInfo::planned(keys, rate))
         }
-        FilterSpec { memory: Some(memory), probes: Some(probes), .. } if small.is_none() => {
+        FilterSpec { memory: Some(memory), probes: Some(probes), .. } => {
             let layout = L::for_memory_with_probes(part(memory), probes);
             let layout = layout.map_err(in_parts(memory))?;
             let keys = math::half_full_capacity(layout.bits(), probes);
             (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
         }
-        FilterSpec { capacity: Some(keys), probes: Some(probes), .. } if small.is_none() => {
+        FilterSpec { capacity: Some(keys), probes: Some(probes), .. } => {
             let layout = L::for_bits(math::half_full_bits(keys.max(1), probes), probes)?;
             (layout, FilterInfo::of_size(Some(keys), |keys| layout.fpr(keys))?)
         }
@@ -240,12 +118,11 @@ pub(crate) fn check_memory(limit: ByteSize, needed: u64) -> Result<()> {
 }
 
 /// Checks that nothing else determines the size or the probes.
-fn check_least_space<L: Layout>(spec: &FilterSpec, foldable_to: Option<L>) -> Result<()> {
+fn check_least_space(spec: &FilterSpec) -> Result<()> {
     let FilterSpec { capacity, fpr, bits, probes, .. } = spec;
     let excluded = [
         ("bits", bits.map(|bits| bits.to_string())),
         ("probes", probes.map(|probes| probes.to_string())),
-        ("layout to fold to", foldable_to.map(|layout| layout.describe())),
         ("capacity", capacity.is_none().then(|| "none".into())),
         ("false-positive rate", fpr.is_none().then(|| "none".into())),
     ];
@@ -321,18 +198,4 @@ fn check_kept(rate: f64, kept: f64) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Returns the layout with `times` the blocks or bits.
-fn multiple<L: Layout>(small: L, times: u64) -> Result<L> {
-    let fields = small.fields();
-    if times == 0 {
-        let needed = small.lines().saturating_mul(64);
-        return Err(Error::invalid(
-            "size",
-            "at least that of the smaller filter",
-            format!("less than {needed} bytes"),
-        ));
-    }
-    L::from_fields(Fields { extent: fields.extent.saturating_mul(times), ..fields })
 }

@@ -56,6 +56,29 @@ impl<L: Layout, S: Store> Filter<L, S> {
         Ok(folded)
     }
 
+    /// Creates an empty filter for `capacity` keys at the rate `fpr` that can be folded to the size of
+    /// this one, with the same probes and hash. It is the smallest such filter.
+    ///
+    /// ```
+    /// use petal::BloomFilter;
+    ///
+    /// let mut day = BloomFilter::with_fpr(1_000, 0.01)?;
+    /// let mut month = day.foldable(40_000, 0.01)?;
+    /// (day.insert("today"), month.insert("before"));
+    /// let both = day.union_folded(&month)?;
+    /// assert!(both.contains("today") && both.contains("before"));
+    /// assert_eq!(both.size_bytes(), day.size_bytes());
+    /// # Ok::<_, petal::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the rate is not between 0 and 1, no multiple of the size reaches it, or memory allocation
+    /// fails.
+    pub fn foldable(&self, capacity: u64, fpr: f64) -> Result<Filter<L>> {
+        let layout = self.layout.multiple_for_fpr(capacity, fpr)?;
+        Filter::empty(layout, self.hash, FilterInfo::planned(capacity, fpr))
+    }
+
     /// Returns the smallest fold whose rate is at most `fpr`, for filters that were planned too
     /// large. `fpr` is the target rate of the result.
     ///
@@ -97,7 +120,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// Returns the union of both filters, in the largest size to which both can be folded.
     ///
     /// That size is small if the sizes of the filters have no large common divisor. Use
-    /// [`Builder::foldable_to`](crate::Builder::foldable_to) for filters whose union will be needed.
+    /// [`foldable`](Self::foldable) for filters whose union will be needed.
     ///
     /// Cost: reads both filters.
     ///

@@ -32,9 +32,9 @@ use crate::key::Key;
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
 use crate::results::BatchResults;
+use crate::spec::Builder;
 use crate::store::{CacheLine, Owned, Store, StoreMut};
 
-use builder::Builder;
 pub(crate) use membership::explain;
 
 use layout::{Layout, cardinality, cardinality_of, whole_cardinality};
@@ -115,8 +115,8 @@ impl<L: Layout> Filter<L> {
 
     /// Returns a builder, which chooses size, hash and seed separately.
     #[must_use]
-    pub fn builder() -> Builder<L> {
-        Builder::new()
+    pub fn builder() -> Builder<Self> {
+        Builder::new(L::KIND)
     }
 
     pub(crate) fn empty(layout: L, hash: HashSpec, info: FilterInfo) -> Result<Self> {

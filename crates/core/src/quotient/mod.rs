@@ -24,17 +24,18 @@ mod grow;
 mod layout;
 mod membership;
 
-pub use builder::QuotientBuilder;
 pub(crate) use builder::dimensions;
 pub use layout::QuotientLayout;
 
 use crate::batch::key_methods;
 use crate::error::{Error, Result};
 use crate::format::header::FilterInfo;
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::Kernel;
 use crate::kernel::quotient::{CheckProgress, Table, TableFault};
 use crate::key::Key;
+use crate::spec::Builder;
 use crate::store::{Owned, Store};
 
 /// A filter that supports deletion, counting, growth, and union with filters of other sizes.
@@ -105,13 +106,13 @@ impl QuotientFilter {
     /// If there are no slots, not 1 to 56 bits or more than 2⁶³ fingerprints, or memory allocation
     /// fails.
     pub fn with_slots(slots: u64, remainder_bits: u32) -> Result<Self> {
-        Self::builder().slots(slots).remainder_bits(remainder_bits).build()
+        Self::builder().slots(slots).slot_bits(remainder_bits).build()
     }
 
     /// Returns a builder, which chooses size, growth, hash and seed separately.
     #[must_use]
-    pub fn builder() -> QuotientBuilder {
-        QuotientBuilder::default()
+    pub fn builder() -> Builder<Self> {
+        Builder::new(FilterType::Quotient)
     }
 
     pub(crate) fn empty(

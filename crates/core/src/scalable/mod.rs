@@ -23,16 +23,17 @@ mod file;
 mod membership;
 pub(crate) mod plan;
 
-pub use builder::ScalableBuilder;
 pub(crate) use builder::dimensions;
 
 use crate::batch::{for_each_chunk, try_for_each_chunk};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 use crate::filter::BloomFilter;
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::results::BatchResults;
+use crate::spec::Builder;
 use crate::store::{Owned, Store};
 
 use batch::PendingKeys;
@@ -83,8 +84,8 @@ impl ScalableBloomFilter {
 
     /// Returns a builder, which chooses the first size, rate, growth, hash and seed separately.
     #[must_use]
-    pub fn builder() -> ScalableBuilder {
-        ScalableBuilder::new()
+    pub fn builder() -> Builder<Self> {
+        Builder::new(FilterType::Scalable)
     }
 
     pub(crate) fn empty(plan: LayerPlan, hash: HashSpec) -> Result<Self> {
@@ -165,14 +166,14 @@ impl<S: Store> ScalableBloomFilter<S> {
     }
 
     /// Returns the ratio of the capacities of a layer and the layer before it, except during a
-    /// [head start](ScalableBuilder::head_start).
+    /// [head start](Builder::head_start).
     #[must_use]
     pub fn growth(&self) -> u64 {
         self.plan.growth().factor
     }
 
     /// Returns the number of parts of the rate of which one is reserved for the layers after the
-    /// first; `None` without a [`growth_share`](ScalableBuilder::growth_share).
+    /// first; `None` without a [`growth_share`](Builder::growth_share).
     #[must_use]
     pub fn growth_share(&self) -> Option<u64> {
         self.plan.growth().share

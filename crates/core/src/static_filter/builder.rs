@@ -10,33 +10,12 @@ use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
 use crate::key::Key;
 use crate::math;
-use crate::spec::{FilterSpec, hash_setters, setters};
+use crate::spec::{Builder, FilterSpec};
 use crate::store::{Owned, StoreMut, lines_as_words_mut};
 use crate::threads::{run_each, useful_threads};
 
 /// The least number of keys for which another thread pays.
 const KEYS_OF_A_THREAD: usize = 1 << 10;
-
-/// Builds a [`StaticFilter`].
-///
-/// ```
-/// use std::num::NonZeroUsize;
-/// use petal::{HashSpec, StaticFilter};
-///
-/// let filter = StaticFilter::builder()
-///     .fpr(1e-4)
-///     .hash(HashSpec::keyed(*b"sixteen secrets!"))
-///     .threads(NonZeroUsize::MIN.saturating_add(1))
-///     .build(&[1u64, 2, 3])?;
-/// assert!(filter.contains(&2u64));
-/// # Ok::<_, petal::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct StaticBuilder {
-    spec: FilterSpec,
-    level: u64,
-    threads: NonZeroUsize,
-}
 
 /// The parameters of a filter.
 #[derive(Clone, Copy)]
@@ -47,19 +26,7 @@ pub(super) struct Wanted {
     pub(super) threads: NonZeroUsize,
 }
 
-impl StaticBuilder {
-    pub(super) fn new() -> Self {
-        let spec = FilterSpec::new(FilterType::Static);
-        Self { spec, level: 0, threads: NonZeroUsize::MIN }
-    }
-
-    setters! {
-        /// Sets the target false-positive rate.
-        fpr: f64 => fpr;
-    }
-
-    hash_setters!(spec.hash);
-
+impl Builder<StaticFilter> {
     /// Chooses the layout: false, the default, for a ribbon, which takes the least space; true for a
     /// binary fuse filter, which is faster to query and to build, and takes 9 to 15 % above the
     /// minimum instead of 1 to 6 %.
@@ -67,24 +34,6 @@ impl StaticBuilder {
     pub fn fuse(mut self, fuse: bool) -> Self {
         self.spec.filter_type = if fuse { FilterType::StaticFuse } else { FilterType::Static };
         self
-    }
-
-    /// Sets the number of threads \[default: 1\]; more than useful or than the system gives are not
-    /// started. The filter is the same for any number. Without the feature `std` there is one thread.
-    #[must_use]
-    pub fn threads(mut self, threads: NonZeroUsize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Sets the seed that distinguishes the levels of a cascade.
-    pub(super) fn level(mut self, level: u64) -> Self {
-        self.level = level;
-        self
-    }
-
-    pub(crate) fn spec(&self) -> &FilterSpec {
-        &self.spec
     }
 
     /// Builds the filter of these keys, which may contain duplicates.
@@ -96,10 +45,10 @@ impl StaticBuilder {
     /// If the rate is missing, is not between 2.5 · 10⁻¹⁰ and 1 or cannot be reached with 64-bit
     /// hashes, or memory allocation fails.
     pub fn build<K: Key + Sync>(self, keys: &[K]) -> Result<StaticFilter> {
-        self.check(keys.len() as u64)?;
+        self.check(keys.len())?;
         let mut hashes = words(keys.len())?;
         let hashes = &mut lines_as_words_mut(hashes.lines_mut())[..keys.len()];
-        let part = keys.len().div_ceil(self.threads_for(keys.len()).get()).max(1);
+        let part = keys.len().div_ceil(threads_for(self.threads, keys.len()).get()).max(1);
         run_each(keys.chunks(part).zip(hashes.chunks_mut(part)), |(keys, hashes)| {
             let mut few = Vec::with_capacity(CHUNK.min(keys.len()));
             for (keys, hashes) in keys.chunks(CHUNK).zip(hashes.chunks_mut(CHUNK)) {
@@ -108,7 +57,7 @@ impl StaticBuilder {
                 hashes.copy_from_slice(&few);
             }
         });
-        self.made_of(hashes)
+        made_of(&self.spec, 0, self.threads, hashes)
     }
 
     /// Builds the filter of hashes made with [`hash`](Self::hash), or with another 64-bit hash
@@ -119,43 +68,55 @@ impl StaticBuilder {
     ///
     /// # Errors
     /// As [`build`](Self::build).
+    #[allow(clippy::wrong_self_convention, reason = "the filter is made from the hashes")]
     pub fn from_mixed_hashes(self, mut hashes: Vec<u64>) -> Result<StaticFilter> {
-        self.check(hashes.len() as u64)?;
-        self.made_of(&mut hashes)
+        self.check(hashes.len())?;
+        made_of(&self.spec, 0, self.threads, &mut hashes)
     }
 
-    /// [`from_mixed_hashes`](Self::from_mixed_hashes) for borrowed hashes.
-    pub(super) fn build_from_slice(self, hashes: &[u64]) -> Result<StaticFilter> {
-        self.check(hashes.len() as u64)?;
-        let mut copy = words(hashes.len())?;
-        let copy = &mut lines_as_words_mut(copy.lines_mut())[..hashes.len()];
-        copy.copy_from_slice(hashes);
-        self.made_of(copy)
+    fn check(&self, keys: usize) -> Result<()> {
+        self.spec.check_fixed()?;
+        checked_fpr(&self.spec, keys as u64).map(drop)
     }
+}
 
-    fn check(&self, keys: u64) -> Result<f64> {
-        checked_fpr(&self.spec, keys)
-    }
+/// Builds a level of a cascade from hashes in any order. False positives of levels with different
+/// seeds are independent, though the hashes are the same.
+pub(crate) fn build_level(
+    spec: &FilterSpec,
+    level: u64,
+    threads: NonZeroUsize,
+    hashes: &[u64],
+) -> Result<StaticFilter> {
+    let mut copy = words(hashes.len())?;
+    let copy = &mut lines_as_words_mut(copy.lines_mut())[..hashes.len()];
+    copy.copy_from_slice(hashes);
+    made_of(spec, level, threads, copy)
+}
 
-    fn threads_for(&self, keys: usize) -> NonZeroUsize {
-        useful_threads(self.threads, keys / KEYS_OF_A_THREAD)
-    }
+fn threads_for(threads: NonZeroUsize, keys: usize) -> NonZeroUsize {
+    useful_threads(threads, keys / KEYS_OF_A_THREAD)
+}
 
-    fn made_of(self, hashes: &mut [u64]) -> Result<StaticFilter> {
-        let rate = self.check(hashes.len() as u64)?;
-        let wanted = Wanted { rate, seed: self.level, threads: self.threads_for(hashes.len()) };
-        let mut spare = words(hashes.len())?;
-        let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
-        let (table, keys) = if self.spec.filter_type == FilterType::StaticFuse {
-            let (table, keys) = fuse::build(hashes, spare, &wanted)?;
-            (Table::Fuse(table), keys)
-        } else {
-            let (table, keys) = ribbon::build(hashes, spare, &wanted)?;
-            (Table::Ribbon(table), keys)
-        };
-        let info = FilterInfo { capacity: keys, target_fpr: rate, inserted: keys };
-        Ok(StaticFilter::from_parts(self.spec.hash, info, table))
-    }
+fn made_of(
+    spec: &FilterSpec,
+    level: u64,
+    threads: NonZeroUsize,
+    hashes: &mut [u64],
+) -> Result<StaticFilter> {
+    let rate = checked_fpr(spec, hashes.len() as u64)?;
+    let wanted = Wanted { rate, seed: level, threads: threads_for(threads, hashes.len()) };
+    let mut spare = words(hashes.len())?;
+    let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
+    let (table, keys) = if spec.filter_type == FilterType::StaticFuse {
+        let (table, keys) = fuse::build(hashes, spare, &wanted)?;
+        (Table::Fuse(table), keys)
+    } else {
+        let (table, keys) = ribbon::build(hashes, spare, &wanted)?;
+        (Table::Ribbon(table), keys)
+    };
+    let info = FilterInfo { capacity: keys, target_fpr: rate, inserted: keys };
+    Ok(StaticFilter::from_parts(spec.hash, info, table))
 }
 
 /// Returns the number of bits of a filter before it is built, and its plan. For a ribbon it is

@@ -15,27 +15,26 @@ mod membership;
 mod ribbon;
 mod sort;
 
-use core::num::NonZeroUsize;
-
 use crate::batch::for_each_chunk;
 use crate::error::Result;
 use crate::format::header::FilterInfo;
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::{Kernel, KernelHandle, UnhashedKeys};
 use crate::key::Key;
 use crate::math;
 use crate::results::BatchResults;
+use crate::spec::Builder;
 use crate::store::{Owned, Store};
 
-pub use builder::StaticBuilder;
-pub(crate) use builder::{check_fpr, dimensions};
+pub(crate) use builder::{build_level, check_fpr, dimensions};
 use fuse::FuseTable;
 use ribbon::RibbonTable;
 
 /// A filter that is built once from all its keys and takes no others.
 ///
 /// It is within 6 % of the minimum space of any filter, from 10⁵ keys on and for rates of 10 % and
-/// less; a Bloom filter is 44 % above the minimum. With [`StaticBuilder::fuse`] it is within 15 %
+/// less; a Bloom filter is 44 % above the minimum. With [`Builder::fuse`] it is within 15 %
 /// and takes less time. The rate is any from nearly 1 down to 2.5 · 10⁻¹⁰.
 ///
 /// ```
@@ -103,21 +102,8 @@ impl StaticFilter {
 
     /// Returns a builder, which chooses rate, hash, seed and threads separately.
     #[must_use]
-    pub fn builder() -> StaticBuilder {
-        StaticBuilder::new()
-    }
-
-    /// Builds a level of a cascade from hashes in any order. False positives of levels with
-    /// different seeds are independent, though the hashes are the same.
-    pub(crate) fn build_level(
-        hashes: &[u64],
-        fpr: f64,
-        level_seed: u64,
-        hash: HashSpec,
-        threads: NonZeroUsize,
-    ) -> Result<Self> {
-        let builder = Self::builder().fpr(fpr).level(level_seed).hash(hash).threads(threads);
-        builder.build_from_slice(hashes)
+    pub fn builder() -> Builder<Self> {
+        Builder::new(FilterType::Static)
     }
 }
 
@@ -131,7 +117,7 @@ impl<S: Store> StaticFilter<S> {
     /// Returns true if the filter may have been built from the key, false if it certainly was not.
     ///
     /// Cost: one hash; one or two cache lines for rates from 0.4 % on, and again for one key in 18.
-    /// With [`StaticBuilder::fuse`] four cache lines near each other.
+    /// With [`Builder::fuse`] four cache lines near each other.
     #[inline(always)]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
@@ -188,9 +174,9 @@ impl<S: Store> StaticFilter<S> {
 
     /// Returns the exact false-positive rate: the share of absent keys that are found by chance. It
     /// is at most the [target rate](Self::target_fpr), or with
-    /// [`StaticBuilder::fuse`] a millionth of it above.
+    /// [`Builder::fuse`] a millionth of it above.
     ///
-    /// Cost: reads the cuts, a hundredth of the filter; with [`StaticBuilder::fuse`] constant.
+    /// Cost: reads the cuts, a hundredth of the filter; with [`Builder::fuse`] constant.
     #[must_use]
     pub fn fpr(&self) -> f64 {
         let fpr = with_table!(self, table => table.fpr());

@@ -18,17 +18,18 @@ mod layout;
 mod membership;
 mod union;
 
-pub use builder::VectorQuotientBuilder;
 pub(crate) use builder::dimensions;
 pub use layout::VectorQuotientLayout;
 
 use crate::batch::key_methods;
 use crate::error::{Error, Result};
 use crate::format::header::FilterInfo;
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::Kernel;
 use crate::kernel::vector_quotient::{BlockFault, PairTable};
 use crate::key::Key;
+use crate::spec::Builder;
 use crate::store::{CacheLine, Owned, Store};
 
 /// A filter with fast deletion: each operation touches one or two cache lines, however full the filter
@@ -85,13 +86,13 @@ impl VectorQuotientFilter {
     /// # Errors
     /// As [`VectorQuotientLayout::new`], or if memory allocation fails.
     pub fn with_blocks(blocks: u64, tag_bits: u32) -> Result<Self> {
-        Self::builder().blocks(blocks).tag_bits(tag_bits).build()
+        Self::builder().slots(blocks).slot_bits(tag_bits).build()
     }
 
     /// Returns a builder, which chooses size, hash and seed separately.
     #[must_use]
-    pub fn builder() -> VectorQuotientBuilder {
-        VectorQuotientBuilder::default()
+    pub fn builder() -> Builder<Self> {
+        Builder::new(FilterType::VectorQuotient)
     }
 
     pub(crate) fn empty(

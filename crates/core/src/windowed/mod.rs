@@ -27,19 +27,20 @@ mod membership;
 mod params;
 pub(crate) mod plan;
 
-pub use builder::WindowedBuilder;
 pub(crate) use builder::dimensions;
 
 use crate::batch::for_each_chunk;
 use crate::error::Result;
 use crate::explanation::Explanation;
 use crate::filter::explain;
+use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::kernel::UnhashedKeys;
 use crate::kernel::classic::is_set;
 use crate::key::Key;
 use crate::layout::BlockedLayout;
 use crate::results::BatchResults;
+use crate::spec::Builder;
 use crate::store::{Owned, Store};
 
 use counts::GenerationCounts;
@@ -124,14 +125,14 @@ impl WindowedBloomFilter {
     /// # Errors
     /// As [`with_fpr`](Self::with_fpr); also if the time is 0.
     pub fn with_time(capacity: u64, fpr: f64, ticks: u64) -> Result<Self> {
-        Self::builder().time(ticks).capacity(capacity).fpr(fpr).build()
+        Self::builder().window(ticks).capacity(capacity).fpr(fpr).build()
     }
 
     /// Returns a builder, which chooses capacity, rate, window, generations, hash and seed
     /// separately.
     #[must_use]
-    pub fn builder() -> WindowedBuilder {
-        WindowedBuilder::new()
+    pub fn builder() -> Builder<Self> {
+        Builder::new(FilterType::Windowed)
     }
 
     pub(crate) fn empty(plan: WindowPlan, hash: HashSpec) -> Result<Self> {

@@ -37,7 +37,8 @@ fn rate_outside_the_universe_equals_prediction_and_target() {
         let mut rng = Rng::new(seed);
         let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
         let (members, others, queries) = (hashes(r), hashes(s), hashes(400_000));
-        let cascade = FilterCascade::builder(rate)
+        let cascade = FilterCascade::builder()
+            .fpr(rate)
             .from_mixed_hashes(members.clone(), others.clone())
             .unwrap();
         let mut found = BatchResults::new();
@@ -61,7 +62,8 @@ fn size_equals_the_documentation() {
     let mut rng = Rng::new(9);
     let mut hashes = |n| (0..n).map(|_| rng.next_u64()).collect::<Vec<_>>();
     let (r, s) = (100_000, 3_000_000);
-    let cascade = FilterCascade::builder(0.5).from_mixed_hashes(hashes(r), hashes(s)).unwrap();
+    let cascade =
+        FilterCascade::builder().fpr(0.5).from_mixed_hashes(hashes(r), hashes(s)).unwrap();
     let bits = cascade.size_bytes() as f64 * 8.0 / r as f64;
     // 5.4 bits for level 0, and 3 for the later levels.
     let first = (2.0 * std::f64::consts::LN_2 * s as f64 / r as f64).log2();

@@ -12,7 +12,7 @@ use petal::{BatchResults, HashSpec, QuotientFilter};
 use petal_testkit::rng::Rng;
 
 fn layer(slots: u64, bits: u32) -> QuotientFilter {
-    let builder = QuotientFilter::builder().slots(slots).remainder_bits(bits);
+    let builder = QuotientFilter::builder().slots(slots).slot_bits(bits);
     builder.hash(HashSpec::keyed([5; 16])).build().unwrap()
 }
 

@@ -62,7 +62,8 @@ fn tiny_and_full_filters_have_keys_and_overlap() {
 fn saturated_counters_are_never_decremented() {
     for width in 2..=8 {
         for probes in [8, 16] {
-            let builder = CountingBloomFilter::builder().bits(512).probes(probes).width(width);
+            let builder =
+                CountingBloomFilter::builder().bits(512).probes(probes).counter_width(width);
             let mut filter = builder.build().unwrap();
             let max = filter.max_count();
             assert_eq!(max, 1 << (width - 1));
@@ -97,7 +98,7 @@ fn frozen_filter_equals_the_plain_filter() {
         let mut filter = CountingFilter::<L>::builder()
             .capacity(keys)
             .fpr(plain.target_fpr())
-            .width(6)
+            .counter_width(6)
             .build()
             .unwrap();
         assert_eq!(filter.layout(), plain.layout());
@@ -125,7 +126,8 @@ fn frozen_filter_equals_the_plain_filter() {
 #[test]
 fn union_equals_filter_of_both() {
     fn test<L: Layout>() {
-        let empty = || CountingFilter::<L>::builder().capacity(300).fpr(0.02).width(3).build();
+        let empty =
+            || CountingFilter::<L>::builder().capacity(300).fpr(0.02).counter_width(3).build();
         let [mut ours, mut theirs, mut both] = [(); 3].map(|()| empty().unwrap());
         for key in 0..600u64 {
             ours.insert(&(key / 2));
@@ -135,8 +137,12 @@ fn union_equals_filter_of_both() {
         }
         ours.union(&theirs).unwrap();
         assert!(ours == both && ours.saturated() > 0);
-        let wider =
-            CountingFilter::<L>::builder().capacity(300).fpr(0.02).width(4).build().unwrap();
+        let wider = CountingFilter::<L>::builder()
+            .capacity(300)
+            .fpr(0.02)
+            .counter_width(4)
+            .build()
+            .unwrap();
         let before = ours.try_clone().unwrap();
         assert!(ours.union(&wider).unwrap_err().to_string().contains("width"));
         assert!(ours.union(&wider).unwrap_err().is_incompatible() && ours == before);
@@ -149,13 +155,13 @@ fn union_equals_filter_of_both() {
 fn builder_rejects_invalid_parameters() {
     let builder = || CountingBloomFilter::builder().capacity(1000).fpr(0.01);
     for width in [0, 1, 9, u32::MAX] {
-        assert!(builder().width(width).build().unwrap_err().is_invalid());
+        assert!(builder().counter_width(width).build().unwrap_err().is_invalid());
     }
     assert!(CountingBloomFilter::builder().build().unwrap_err().is_invalid());
     assert!(CountingBloomFilter::with_fpr(1 << 60, 0.01).unwrap_err().is_unattainable());
     assert!(CountingBloomFilter::with_fpr(1000, 0.0).unwrap_err().is_invalid());
     assert!(CountingBloomFilter::with_fpr(1 << 44, 0.01).unwrap_err().is_alloc());
-    let large = CountingBloomFilter::builder().bits(1 << 59).probes(8).width(8);
+    let large = CountingBloomFilter::builder().bits(1 << 59).probes(8).counter_width(8);
     assert!(large.build().unwrap_err().is_alloc());
     let size = builder().build().unwrap().size_bytes();
     assert!(builder().memory(ByteSize::bytes(size)).build().is_ok());
@@ -218,7 +224,7 @@ fn rate_is_that_of_the_remaining_keys() {
         const QUERIES: u64 = 400_000;
         let comparisons = 3.0 * 6.0;
         let mut rng = Rng::new(seed);
-        let builder = CountingFilter::<L>::builder().capacity(KEYS).fpr(rate).width(5);
+        let builder = CountingFilter::<L>::builder().capacity(KEYS).fpr(rate).counter_width(5);
         let mut filter = builder.build().unwrap();
         let mut results = BatchResults::new();
         let mut hashes: Vec<u64> = (0..2 * KEYS).map(|_| rng.next_u64()).collect();
@@ -248,7 +254,8 @@ fn rate_is_that_of_the_remaining_keys() {
 #[test]
 fn saturated_share_equals_prediction() {
     fn test<L: Layout>(width: u32, keys: u64) {
-        let builder = CountingFilter::<L>::builder().capacity(100_000).fpr(0.01).width(width);
+        let builder =
+            CountingFilter::<L>::builder().capacity(100_000).fpr(0.01).counter_width(width);
         let mut filter = builder.build().unwrap();
         let mut rng = Rng::new(width.into());
         let hashes: Vec<u64> = (0..keys).map(|_| rng.next_u64()).collect();
@@ -272,7 +279,7 @@ fn saturated_share_equals_prediction() {
 
 /// Returns a filter whose keys were replaced this number of times, the oldest first.
 fn churned<L: Layout>(keys: u64, rate: f64, width: u32, turnovers: u64) -> CountingFilter<L> {
-    let builder = CountingFilter::<L>::builder().capacity(keys).fpr(rate).width(width);
+    let builder = CountingFilter::<L>::builder().capacity(keys).fpr(rate).counter_width(width);
     let mut filter = builder.build().unwrap();
     let hash = |at: u64| Rng::new(at).next_u64();
     (0..keys).for_each(|at| _ = filter.insert_mixed_hash(hash(at)));
@@ -324,7 +331,8 @@ fn ten_thousand_turnovers() {
 fn filters_at_capacity_are_not_overfull() {
     for width in [2, 4, 8] {
         let overfull = (0..400u64).filter(|seed| {
-            let builder = CountingBloomFilter::builder().capacity(1000).fpr(0.01).width(width);
+            let builder =
+                CountingBloomFilter::builder().capacity(1000).fpr(0.01).counter_width(width);
             let mut filter = builder.build().unwrap();
             let mut rng = Rng::new(seed + 1);
             (0..1000).for_each(|_| _ = filter.insert_mixed_hash(rng.next_u64()));
@@ -342,7 +350,7 @@ fn filters_at_capacity_are_not_overfull() {
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     fn file<L: Layout>(bits: u64, probes: u32, width: u32, metadata: &str) -> Vec<u8> {
         let keyed = HashSpec::keyed([7; 16]);
-        let builder = CountingFilter::<L>::builder().bits(bits).probes(probes).width(width);
+        let builder = CountingFilter::<L>::builder().bits(bits).probes(probes).counter_width(width);
         let mut filter = builder.hash(keyed).build().unwrap();
         for key in 0..60u64 {
             filter.insert(&(key / 3));
@@ -508,7 +516,7 @@ fn declared_size_without_data_is_an_error() {
 #[test]
 fn sizes_around_32_bits() {
     fn test<L: Layout>(bits: u64, probes: u32) {
-        let builder = CountingFilter::<L>::builder().bits(bits).probes(probes).width(2);
+        let builder = CountingFilter::<L>::builder().bits(bits).probes(probes).counter_width(2);
         let mut filter = match builder.build() {
             Err(error) if error.is_alloc() => return,
             filter => filter.unwrap(),
@@ -543,7 +551,7 @@ fn sizes_around_32_bits() {
 /// The data of the example in docs/reference/format.md.
 #[test]
 fn documented_example_is_correct() {
-    let builder = CountingBloomFilter::builder().bits(512).probes(5).width(3);
+    let builder = CountingBloomFilter::builder().bits(512).probes(5).counter_width(3);
     let mut filter = builder.build().unwrap();
     for key in ["one", "two", "two", "three", "three", "three"] {
         filter.insert(key);

@@ -93,9 +93,13 @@ fn each_layer_of_a_scalable_filter_is_explained() {
 #[test]
 fn counters_are_shown() {
     let mut filter =
-        CountingBloomFilter::builder().bits(1 << 16).probes(6).width(4).build().unwrap();
-    let mut classic =
-        ClassicCountingBloomFilter::builder().bits(1 << 16).probes(6).width(4).build().unwrap();
+        CountingBloomFilter::builder().bits(1 << 16).probes(6).counter_width(4).build().unwrap();
+    let mut classic = ClassicCountingBloomFilter::builder()
+        .bits(1 << 16)
+        .probes(6)
+        .counter_width(4)
+        .build()
+        .unwrap();
     for count in 1..=10u64 {
         filter.insert("key");
         classic.insert("key");
@@ -154,7 +158,8 @@ fn equations_of_static_filters_are_explained() {
     }
     assert!(bumped > 0, "no key continued in the second layer");
 
-    let builder = FilterCascade::builder(0.1).hash(HashSpec::rapid(0)).threads(NonZeroUsize::MIN);
+    let builder =
+        FilterCascade::builder().fpr(0.1).hash(HashSpec::rapid(0)).threads(NonZeroUsize::MIN);
     let cascade = builder.from_mixed_hashes(members.clone(), others.clone()).unwrap();
     let mut deepest = 0;
     for hash in members.iter().chain(&others).chain(&unknown) {

@@ -24,7 +24,7 @@ const KEYS: u64 = 60;
 /// Returns one filter of each mutable type, with keys.
 fn family() -> Vec<AnyFilter> {
     let rate = 0.01;
-    let timed = WindowedBloomFilter::builder().capacity(KEYS).fpr(rate).time(1000);
+    let timed = WindowedBloomFilter::builder().capacity(KEYS).fpr(rate).window(1000);
     let family: Vec<AnyFilter> = vec![
         BloomFilter::with_fpr(KEYS, rate).unwrap().into(),
         ClassicBloomFilter::with_fpr(KEYS, rate).unwrap().into(),
@@ -244,9 +244,9 @@ fn every_filter_that_is_built_can_be_read() {
                 CountingBloomFilter::builder().capacity(keys).memory(memory),
                 ClassicCountingBloomFilter::builder().capacity(keys).memory(memory),
                 ClassicCountingBloomFilter::builder().capacity(keys).bits(size).probes(2),
-                QuotientFilter::builder().capacity(keys).slots(size).remainder_bits(1),
-                QuotientFilter::builder().max_capacity(keys).slots(size).remainder_bits(3),
-                VectorQuotientFilter::builder().capacity(keys).blocks(size).tag_bits(6)
+                QuotientFilter::builder().capacity(keys).slots(size).slot_bits(1),
+                QuotientFilter::builder().max_capacity(keys).slots(size).slot_bits(3),
+                VectorQuotientFilter::builder().capacity(keys).slots(size).slot_bits(6)
             );
         }
     }

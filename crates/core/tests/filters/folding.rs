@@ -1,7 +1,7 @@
 //! Folding: smaller filters, unions and overlaps of different sizes, and the accuracy of estimates.
 
 use petal::embed::{BlockedLayout, ClassicLayout, Layout};
-use petal::{BloomFilter, ByteSize, ClassicBloomFilter, Estimate, Filter, HashSpec, Overlap};
+use petal::{BloomFilter, ClassicBloomFilter, Estimate, Filter, HashSpec, Overlap};
 use petal_testkit::bounds::normal_quantile;
 use petal_testkit::rng::Rng;
 
@@ -102,48 +102,24 @@ fn fold_has_a_smaller_capacity_at_the_same_fpr() {
 
 #[test]
 fn filters_of_different_sizes_form_a_union() {
-    fn check<L: Layout>(small: Filter<L>, spec: HashSpec) {
+    fn check<L: Layout>(mut small: Filter<L>) {
         let base = small.layout();
-        let builder = || Filter::<L>::builder().hash(spec).foldable_to(base);
-        let large = [
-            builder().capacity(20_000).fpr(0.01).build().unwrap(),
-            builder().capacity(20_000).memory(ByteSize::bytes(100_000)).build().unwrap(),
-        ];
-        assert!(large[0].expected_fpr(20_000) <= 0.01 && large[1].size_bytes() <= 100_000);
-        for mut large in large {
-            let mut small = small.try_clone().unwrap();
-            fill(&mut small, random(1, 300));
-            fill(&mut large, random(2, 300));
-            let both = small.union_folded(&large).unwrap();
-            assert!(both.layout() == base && both == large.union_folded(&small).unwrap());
-            let mut expect = small;
-            fill(&mut expect, random(2, 300));
-            assert!(both == expect);
-        }
-        // A filter cannot be folded to a larger size.
-        assert!(
-            builder()
-                .capacity(5)
-                .memory(ByteSize::bytes(small.size_bytes() - 64))
-                .build()
-                .unwrap_err()
-                .is_invalid()
-        );
-        assert!(builder().bits(4096).probes(3).build().unwrap_err().is_incompatible());
-        assert!(builder().capacity(10).fpr(0.01).build().unwrap().layout() == base);
+        assert!(small.foldable(10, 0.01).unwrap().layout() == base);
+        let mut large = small.foldable(20_000, 0.01).unwrap();
+        assert!(large.expected_fpr(20_000) <= 0.01 && large.hash_spec() == small.hash_spec());
+        fill(&mut small, random(1, 300));
+        fill(&mut large, random(2, 300));
+        let both = small.union_folded(&large).unwrap();
+        assert!(both.layout() == base && both == large.union_folded(&small).unwrap());
+        fill(&mut small, random(2, 300));
+        assert!(both == small);
     }
     let keyed = HashSpec::keyed([7; 16]);
     for spec in [HashSpec::rapid(5), keyed] {
-        check(BloomFilter::builder().capacity(1000).fpr(0.01).hash(spec).build().unwrap(), spec);
-        check(BloomFilter::builder().capacity(1000).fpr(1e-5).hash(spec).build().unwrap(), spec);
-        check(
-            ClassicBloomFilter::builder().capacity(1000).fpr(0.01).hash(spec).build().unwrap(),
-            spec,
-        );
+        check(BloomFilter::builder().capacity(1000).fpr(0.01).hash(spec).build().unwrap());
+        check(BloomFilter::builder().capacity(1000).fpr(1e-5).hash(spec).build().unwrap());
+        check(ClassicBloomFilter::builder().capacity(1000).fpr(0.01).hash(spec).build().unwrap());
     }
-    let small = BloomFilter::with_bits(5120, 8).unwrap().layout();
-    let by_bits = BloomFilter::builder().bits(20_000).probes(8).foldable_to(small).build().unwrap();
-    assert_eq!(by_bits.layout().blocks(), 40);
 }
 
 #[test]
@@ -257,10 +233,8 @@ fn truths(overlap: &Overlap, sets: &Sets) -> [(Estimate, f64); 5] {
 #[test]
 fn overlap_of_different_sizes_and_of_the_same_filter() {
     let mut large = BloomFilter::with_fpr(1_000_000, 0.01).unwrap();
-    let small = BloomFilter::with_fpr(20_000, 0.01).unwrap().layout();
-    let mut large_too =
-        BloomFilter::builder().capacity(300_000).fpr(0.01).foldable_to(small).build().unwrap();
-    let mut small = BloomFilter::builder().capacity(20_000).fpr(0.01).build().unwrap();
+    let mut small = BloomFilter::with_fpr(20_000, 0.01).unwrap();
+    let mut large_too = small.foldable(300_000, 0.01).unwrap();
     fill(&mut small, random(1, 15_000));
     fill(&mut large_too, random(1, 10_000));
     fill(&mut large_too, random(2, 5_000));

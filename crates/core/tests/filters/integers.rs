@@ -73,7 +73,7 @@ fn integers_as_keys_keep_the_rate() {
             let single = |at: usize| filter.contains(&others[at]);
             assert!((0..others.len()).all(|at| found.get(at) == single(at)), "{pattern}");
         }
-        let cascade = FilterCascade::builder(RATE).build(&keys, &others[..1000]).unwrap();
+        let cascade = FilterCascade::builder().fpr(RATE).build(&keys, &others[..1000]).unwrap();
         judge("FilterCascade", &|key| cascade.contains(key));
     }
 }

@@ -119,7 +119,7 @@ fn union_takes_maximum_counts_and_merge_sums() {
     assert!(both.len() == 330 && both.layout().capacity() >= 330);
     ours.merge(&theirs).unwrap();
     assert_eq!((ours.count(&5u64), ours.count(&70u64), ours.count(&100u64)), (1, 4, 3));
-    let other = QuotientFilter::builder().slots(100).remainder_bits(9).seed(8).build().unwrap();
+    let other = QuotientFilter::builder().slots(100).slot_bits(9).seed(8).build().unwrap();
     assert!(ours.union(&other).unwrap_err().is_incompatible());
 }
 

@@ -34,14 +34,14 @@ fn sizing_equals_the_built_filter() {
                 BloomFilter::builder().capacity(keys).memory(ByteSize::bytes(100_000)),
                 ClassicBloomFilter::builder().capacity(keys).fpr(rate),
                 ClassicBloomFilter::builder().bits(12_345).probes(3).capacity(keys),
-                CountingBloomFilter::builder().capacity(keys).fpr(rate).width(3),
+                CountingBloomFilter::builder().capacity(keys).fpr(rate).counter_width(3),
                 ClassicCountingBloomFilter::builder().capacity(keys).fpr(rate),
                 QuotientFilter::builder().capacity(keys).fpr(rate),
                 QuotientFilter::builder().capacity(keys).fpr(rate).max_capacity(100_000),
                 VectorQuotientFilter::builder().capacity(keys).fpr(rate),
                 ScalableBloomFilter::builder().capacity(keys).fpr(rate),
                 WindowedBloomFilter::builder().capacity(keys).fpr(rate),
-                WindowedBloomFilter::builder().capacity(keys).fpr(rate).time(600).generations(6)
+                WindowedBloomFilter::builder().capacity(keys).fpr(rate).window(600).generations(6)
             );
         }
     }
@@ -136,9 +136,6 @@ fn given_probes_are_used_or_an_error() {
     ] {
         assert!(error.to_string().starts_with("probes: expected 1 to "), "{error}");
     }
-    let day = bloom.fpr(0.01).build().unwrap().layout();
-    let error = bloom.fpr(0.01).foldable_to(day).probes(3).build().unwrap_err();
-    assert!(error.is_incompatible(), "{error}");
 }
 
 /// Contradictory or unused numbers are errors.
@@ -160,7 +157,7 @@ fn unused_parameters_are_errors() {
         bloom.bits(0).capacity(9).build().unwrap_err(),
         bloom.bits(8192).build().unwrap_err(),
         QuotientFilter::builder().capacity(10).fpr(0.01).slots(64).build().unwrap_err(),
-        QuotientFilter::builder().slots(64).remainder_bits(8).fpr(0.1).build().unwrap_err(),
+        QuotientFilter::builder().slots(64).slot_bits(8).fpr(0.1).build().unwrap_err(),
     ] {
         assert!(error.is_invalid(), "{error}");
     }
@@ -184,7 +181,6 @@ fn least_space_needs_a_capacity_and_a_rate_alone() {
         bloom.capacity(10).memory(ByteSize::kib(1)).build(),
         planned.probes(4).build(),
         planned.bits(1000).build(),
-        planned.foldable_to(default.layout()).build(),
         limit(least.size_bytes() - 1),
     ];
     for error in errors {

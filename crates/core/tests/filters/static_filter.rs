@@ -85,7 +85,7 @@ fn any_number_of_threads_is_allowed() {
             assert_eq!(builder.build(&set).unwrap().len(), 20_000);
             assert_eq!(builder.build(&[1, 2, 3]).unwrap().len(), 3);
         }
-        let cascade = FilterCascade::builder(0.01).threads(threads(number));
+        let cascade = FilterCascade::builder().fpr(0.01).threads(threads(number));
         assert!(cascade.build(&set[..100], &set[100..]).unwrap().contains(&set[0]));
         let mut bloom = BloomFilter::with_fpr(20_000, 0.01).unwrap();
         bloom.put_batch_on(&set, threads(number)).unwrap();

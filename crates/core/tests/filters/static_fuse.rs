@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use petal::{BatchResults, Borrowed, Kernel, Membership, StaticBuilder, StaticFilter};
+use petal::{BatchResults, Borrowed, Builder, Kernel, Membership, StaticFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -17,7 +17,7 @@ fn hashes(seed: u64, len: usize) -> Vec<u64> {
     (0..len).map(|_| rng.next_u64()).collect()
 }
 
-fn fuse(rate: f64) -> StaticBuilder {
+fn fuse(rate: f64) -> Builder<StaticFilter> {
     StaticFilter::builder().fpr(rate).fuse(true)
 }
 
@@ -82,7 +82,7 @@ fn any_distinct_hashes_are_built() {
 fn planned_size_is_enough_for_the_filter() {
     for keys in (0..400).chain([999, 1000, 5793, 6200, 50_000, 393_216, 393_217, 1_000_000]) {
         for rate in [0.7, 1.0 / 256.0, 0.01, 1e-7] {
-            let planned = fuse(rate).plan(keys).unwrap().bits();
+            let planned = fuse(rate).capacity(keys).plan().unwrap().bits();
             let set = hashes(keys, keys as usize);
             let bits = fuse(rate).from_mixed_hashes(set).unwrap().size_bytes() * 8;
             assert!(bits <= planned, "{keys} {rate}: {bits} > {planned}");
@@ -95,10 +95,11 @@ fn planned_size_is_enough_for_the_filter() {
             assert!(planned <= largest, "{keys} {rate}: {planned} > {largest}");
         }
     }
-    let sizes: Vec<u64> = (0..20_000).map(|keys| fuse(0.01).plan(keys).unwrap().bits()).collect();
+    let sizes: Vec<u64> =
+        (0..20_000).map(|keys| fuse(0.01).capacity(keys).plan().unwrap().bits()).collect();
     assert!(sizes.is_sorted());
-    assert!(fuse(1e-9).plan(10_000_000_000).is_err());
-    assert!(StaticFilter::builder().fuse(true).plan(1).is_err());
+    assert!(fuse(1e-9).capacity(10_000_000_000).plan().is_err());
+    assert!(StaticFilter::builder().fuse(true).capacity(1).plan().is_err());
 }
 
 /// Hashes of which a part of the range is missing, as after a query of another filter.
@@ -413,7 +414,7 @@ fn space_is_within_15_percent_of_the_minimum() {
     let few = [(1000, 1.9), (10_000, 1.4)];
     for (keys, most) in few.into_iter().chain(many.map(|keys| (keys, 1.15))) {
         for rate in rates {
-            let bits = fuse(rate).plan(keys).unwrap().bits() as f64 / keys as f64;
+            let bits = fuse(rate).capacity(keys).plan().unwrap().bits() as f64 / keys as f64;
             assert!(bits <= most * -rate.log2(), "{keys} {rate}: {}", bits / -rate.log2());
         }
     }

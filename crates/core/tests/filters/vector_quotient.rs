@@ -180,7 +180,7 @@ fn impossible_layouts_are_errors() {
     for (blocks, bits) in [(0, 8), (10, 5), (10, 9), (32_769, 8), (1 << 41, 8), (u64::MAX, 8)] {
         assert!(VectorQuotientLayout::new(blocks, bits).unwrap_err().is_invalid());
     }
-    let both = VectorQuotientFilter::builder().capacity(10).fpr(0.01).blocks(3).tag_bits(8);
+    let both = VectorQuotientFilter::builder().capacity(10).fpr(0.01).slots(3).slot_bits(8);
     assert!(both.build().unwrap_err().is_invalid());
     assert!(VectorQuotientFilter::builder().capacity(10).build().unwrap_err().is_invalid());
 }
@@ -191,7 +191,7 @@ fn filters_that_differ_have_no_union() {
     let others = [
         VectorQuotientFilter::with_blocks(11, 8),
         VectorQuotientFilter::with_blocks(10, 7),
-        VectorQuotientFilter::builder().blocks(10).tag_bits(8).seed(1).build(),
+        VectorQuotientFilter::builder().slots(10).slot_bits(8).seed(1).build(),
     ];
     for other in others {
         assert!(filter.union(&other.unwrap()).unwrap_err().is_incompatible());

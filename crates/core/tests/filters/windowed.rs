@@ -77,7 +77,7 @@ fn window_of_keys_keeps_its_target_fpr() {
 fn window_of_time_has_the_predicted_fpr() {
     for flow in [500u64, 1000, 3000] {
         for (rate, generations) in [(0.1, 3), (0.01, 5), (1e-3, 6)] {
-            let builder = WindowedBloomFilter::builder().capacity(60_000).fpr(rate).time(60);
+            let builder = WindowedBloomFilter::builder().capacity(60_000).fpr(rate).window(60);
             let mut filter = builder.generations(generations).build().unwrap();
             let mut results = BatchResults::new();
             let width = 60u64.div_ceil(u64::from(generations) - 1);
@@ -101,7 +101,7 @@ fn window_of_time_has_the_predicted_fpr() {
 fn uneven_generations_keep_the_target_fpr() {
     for (ticks, generations) in [(1u64, 4), (1, 12), (4, 4), (5, 4), (7, 6), (60, 12), (90, 4)] {
         let flow = 12_000u64.div_ceil(ticks);
-        let builder = WindowedBloomFilter::builder().capacity(flow * ticks).fpr(0.01).time(ticks);
+        let builder = WindowedBloomFilter::builder().capacity(flow * ticks).fpr(0.01).window(ticks);
         let mut filter = builder.generations(generations).build().unwrap();
         let mut results = BatchResults::new();
         let width = ticks.div_ceil(u64::from(generations) - 1);
@@ -118,7 +118,7 @@ fn uneven_generations_keep_the_target_fpr() {
 /// Expired keys are found as often as keys that were never inserted.
 #[test]
 fn expired_keys_are_absent() {
-    let builder = WindowedBloomFilter::builder().capacity(50_000).fpr(0.01).time(100);
+    let builder = WindowedBloomFilter::builder().capacity(50_000).fpr(0.01).window(100);
     let mut filter = builder.generations(5).build().unwrap();
     let mut results = BatchResults::new();
     let mut days = Vec::new();
@@ -246,7 +246,7 @@ fn small(by_time: bool, rate: f64, spec: HashSpec) -> Vec<u8> {
     let mut builder =
         WindowedBloomFilter::builder().capacity(10).fpr(rate).generations(3).hash(spec);
     if by_time {
-        builder = builder.time(20);
+        builder = builder.window(20);
     }
     let mut filter = builder.build().unwrap();
     for key in 0..23u64 {
@@ -369,7 +369,7 @@ fn invalid_parameters_are_errors() {
     for generations in [0, 1, 13] {
         assert!(builder.generations(generations).build().unwrap_err().is_invalid());
     }
-    assert!(builder.time(0).build().unwrap_err().is_invalid());
+    assert!(builder.window(0).build().unwrap_err().is_invalid());
     assert!(WindowedBloomFilter::builder().fpr(0.1).build().unwrap_err().is_invalid());
     assert!(WindowedBloomFilter::with_fpr(u64::MAX, 0.01).unwrap_err().is_unattainable());
     assert!(WindowedBloomFilter::with_fpr(1 << 44, 0.01).unwrap_err().is_alloc());
@@ -377,7 +377,7 @@ fn invalid_parameters_are_errors() {
     for generations in [2, 12] {
         let mut filter = builder.capacity(0).generations(generations).build().unwrap();
         assert!(filter.insert("a") && !filter.insert("a") && filter.contains("a"));
-        let mut longest = WindowedBloomFilter::builder().capacity(1).fpr(0.1).time(u64::MAX);
+        let mut longest = WindowedBloomFilter::builder().capacity(1).fpr(0.1).window(u64::MAX);
         longest = longest.generations(generations);
         let mut longest = longest.build().unwrap();
         longest.insert("a");
@@ -401,7 +401,7 @@ fn small_windows_use_little_memory() {
     for by_time in [false, true] {
         let mut builder = WindowedBloomFilter::builder().capacity(200).fpr(0.01);
         if by_time {
-            builder = builder.time(7 * 86_400_000);
+            builder = builder.window(7 * 86_400_000);
         }
         let mut filter = builder.build().unwrap();
         let one = 1.0 - 0.99f64.powf(0.25);

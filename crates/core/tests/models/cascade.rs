@@ -21,7 +21,7 @@ pub(crate) fn drive(bytes: &[u8]) {
     if contradicts {
         others.push(members[members.len() / 2]);
     }
-    let built = FilterCascade::builder(rate).hash(hash).build(&members, &others);
+    let built = FilterCascade::builder().fpr(rate).hash(hash).build(&members, &others);
     if contradicts {
         let error = built.expect_err("a contradiction");
         let expected = hash.hash(&members[members.len() / 2].to_le_bytes());

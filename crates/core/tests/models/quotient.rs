@@ -99,7 +99,7 @@ fn run(script: &mut Script<'_>) -> Option<()> {
     let how = script.byte()?;
     let hash = if how & 1 == 0 { HashSpec::rapid(7) } else { HashSpec::keyed([3; 16]) };
     let build = |slots, bits| {
-        let filter = QuotientFilter::builder().slots(slots).remainder_bits(bits).hash(hash);
+        let filter = QuotientFilter::builder().slots(slots).slot_bits(bits).hash(hash);
         if how & 2 == 0 { filter.build() } else { filter.max_capacity(slots * 4).build() }
     };
     // The other filter has one or four times the fingerprints, and one or two times the slots.
@@ -345,7 +345,7 @@ fn check(filter: &QuotientFilter, model: &Model) {
     }
     let mut rebuilt = QuotientFilter::builder()
         .slots(model.slots)
-        .remainder_bits(model.bits)
+        .slot_bits(model.bits)
         .hash(filter.hash_spec())
         .build()
         .expect("small");

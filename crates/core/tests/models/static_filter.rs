@@ -8,9 +8,7 @@ use std::num::NonZeroUsize;
 #[path = "static_fuse.rs"]
 pub(crate) mod static_fuse;
 
-use petal::{
-    BatchResults, Borrowed, FilterType, HashSpec, Membership as _, StaticBuilder, StaticFilter,
-};
+use petal::{BatchResults, Borrowed, Builder, FilterType, HashSpec, Membership as _, StaticFilter};
 
 /// A file of layout 8, queried by the document, without checks.
 pub(crate) struct Naive<'a> {
@@ -231,7 +229,7 @@ pub(crate) fn drive(bytes: &[u8]) {
 
 /// Builds the filter of a set, and compares the results of every way to query it with the set and the document.
 fn compare(
-    builder: StaticBuilder,
+    builder: Builder<StaticFilter>,
     hashes: Vec<u64>,
     set: &BTreeSet<u64>,
     queries: &[u64],

@@ -148,7 +148,7 @@ pub(crate) fn drive(bytes: &[u8]) {
     let mut builder =
         WindowedBloomFilter::builder().capacity(keys).fpr(rate).generations(many as u32).hash(spec);
     if by_time {
-        builder = builder.time(window);
+        builder = builder.window(window);
     }
     let mut filter = builder.build().expect("small");
     let file = file_of(&filter);

@@ -70,7 +70,7 @@ impl FilterSpec {
         let lines = members.len() as u64;
         let filter = if kind == Cascade {
             let others = hashes(settings, &hash, &self.not_in, lines)?;
-            let builder = FilterCascade::builder(rate).hash(hash).threads(threads);
+            let builder = FilterCascade::builder().fpr(rate).hash(hash).threads(threads);
             let cascade = builder.from_mixed_hashes(members, others);
             AnyFilter::from(cascade.map_err(|error| match error.contradictions().len() {
                 0 => error.into(),

@@ -122,7 +122,7 @@ impl QuotientChain {
             return Err(FilterError::MemoryLimit);
         }
         let builder = QuotientFilter::builder().slots(layout.slots()).hash(hash);
-        let filter = builder.remainder_bits(layout.remainder_bits()).build()?;
+        let filter = builder.slot_bits(layout.remainder_bits()).build()?;
         self.layers.try_reserve(1).map_err(|_| FilterError::OutOfMemory)?;
         self.layers.push(filter);
         Ok(())

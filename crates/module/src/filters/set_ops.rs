@@ -193,7 +193,7 @@ mod tests {
     /// A quotient filter with a capacity below 1000 keys.
     fn quotient(keys: std::ops::Range<u64>) -> StoredFilter {
         let hash = HashSpec::keyed([7; 16]);
-        let builder = QuotientFilter::builder().slots(SLOTS).remainder_bits(20);
+        let builder = QuotientFilter::builder().slots(SLOTS).slot_bits(20);
         let mut filter = builder.hash(hash).build().unwrap();
         keys.for_each(|key| _ = filter.insert(key.to_string().as_bytes()).unwrap());
         AnyFilter::Quotient(filter).into()
@@ -218,7 +218,7 @@ mod tests {
         for generations in [2, 3, 12] {
             let kind = FilterKind::Window { milliseconds: Some(100), generations };
             let mut left = filter(kind, 1);
-            let mut model = WindowedBloomFilter::builder().time(100).generations(generations);
+            let mut model = WindowedBloomFilter::builder().window(100).generations(generations);
             model = model.capacity(1000).fpr(0.0001).hash(HashSpec::keyed([1; 16]));
             let mut model = model.build().unwrap();
             let mut moves = 0;

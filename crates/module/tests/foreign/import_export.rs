@@ -244,7 +244,7 @@ fn windows_by_time_cannot_be_exported_or_imported() {
     import(&server, "again", &file, 1000);
     assert_eq!(server.call("BF.EXISTS again a").int(), 1);
 
-    let timed = petal::WindowedBloomFilter::builder().capacity(200).fpr(0.01).time(3600).build();
+    let timed = petal::WindowedBloomFilter::builder().capacity(200).fpr(0.01).window(3600).build();
     let mut file = Vec::new();
     timed.unwrap().write_to(&mut file, "").unwrap();
     push(&server, "timed", 0, &file[..1000]);

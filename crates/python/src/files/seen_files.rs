@@ -273,7 +273,7 @@ impl SeenPlan {
             return Ok(filter.map_err(IntoPyErr::into_py_err)?.into());
         }
         let builder = WindowedBloomFilter::builder().capacity(keys).fpr(fpr).hash(hash);
-        let builder = self.window.map_or(builder, |seconds| builder.time(seconds));
+        let builder = self.window.map_or(builder, |seconds| builder.window(seconds));
         let filter = AnyFilter::from(builder.build().map_err(IntoPyErr::into_py_err)?);
         fits(filter.as_dyn().size_bytes())?;
         Ok(filter)
