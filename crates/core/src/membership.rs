@@ -224,48 +224,15 @@ macro_rules! common_methods {
             }
 
             /// [`contains_batch`](Self::contains_batch) for hashes.
+            #[doc(hidden)] // As in the trait.
             pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut $crate::BatchResults) {
                 $crate::Membership::contains_mixed_hashes(self, hashes, found);
-            }
-
-            /// Explains the answer to a query of one key, for people and teaching: what the filter
-            /// reads, and what it finds.
-            #[must_use]
-            pub fn explain_mixed_hash(&self, hash: u64) -> $crate::Explanation {
-                $crate::Membership::explain_mixed_hash(self, hash)
             }
 
             /// Returns the size of the filter's data in bytes, in memory or in a file.
             #[must_use]
             pub fn size_bytes(&self) -> u64 {
                 $crate::Membership::size_bytes(self)
-            }
-
-            /// Returns the total memory of the filter in bytes. Pages of a mapped file do not count.
-            #[must_use]
-            pub fn memory_usage(&self) -> u64 {
-                $crate::Membership::memory_usage(self)
-            }
-
-            /// Returns the number of distinct keys that the filter was planned for; 0 if it was made
-            /// without a plan.
-            #[must_use]
-            pub fn capacity(&self) -> u64 {
-                $crate::Membership::capacity(self)
-            }
-
-            /// Returns the false-positive rate that the filter was planned for; 0 if it was made
-            /// without a plan.
-            #[must_use]
-            pub fn target_fpr(&self) -> f64 {
-                $crate::Membership::target_fpr(self)
-            }
-
-            /// Returns how many inserts were new: see
-            /// [`Membership::inserted`]($crate::Membership::inserted).
-            #[must_use]
-            pub fn inserted(&self) -> u64 {
-                $crate::Membership::inserted(self)
             }
 
             /// Returns the false-positive rate with `keys` distinct keys, by calculation.
@@ -281,7 +248,16 @@ macro_rules! common_methods {
             pub fn stats(&self) -> $crate::Stats {
                 $crate::Membership::stats(self)
             }
+        }
 
+        $crate::membership::file_methods!($filter $(<$layout: $bound>)?);
+    };
+}
+
+/// Gives a type of filter the methods that write it to files and read it from them.
+macro_rules! file_methods {
+    ($filter:ident $(<$layout:ident: $bound:path>)?) => {
+        impl<$($layout: $bound,)? S: $crate::store::Store> $filter<$($layout,)? S> {
             /// Returns the filter as the bytes of a `.petal` file without metadata.
             ///
             /// # Errors
@@ -385,4 +361,4 @@ macro_rules! common_methods {
         }
     };
 }
-pub(crate) use common_methods;
+pub(crate) use {common_methods, file_methods};

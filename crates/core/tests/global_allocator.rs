@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 
 use petal::embed::{Relocator, StreamDecoder, use_global_allocator};
 use petal::{
-    AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
+    AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade,
+    Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
+    WindowedBloomFilter,
 };
 
 /// The system allocator, with a counter of allocated bytes; fails for huge allocations.

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use petal::embed::Layout;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, Filter, FilterCascade, QuotientFilter, ScalableBloomFilter, StaticFilter,
-    VectorQuotientFilter, WindowedBloomFilter,
+    CountingBloomFilter, Filter, FilterCascade, Membership as _, QuotientFilter,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 
 // ---- Counting -----------------------------------------------------------------------------------

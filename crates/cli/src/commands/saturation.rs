@@ -52,7 +52,7 @@ impl Saturation {
         Self {
             counters: filter.saturated(),
             maximum: filter.max_count(),
-            expected: filter.expected_saturated(keys),
+            expected: filter.expected_saturated(keys, 0.0),
         }
     }
 }

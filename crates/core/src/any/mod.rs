@@ -21,7 +21,7 @@ use crate::format::persist::verify;
 use crate::format::persist::{CheckState, Load, Save};
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::{Membership, MembershipMut, common_methods};
+use crate::membership::{Membership, MembershipMut, file_methods};
 use crate::quotient::QuotientFilter;
 use crate::results::BatchResults;
 use crate::scalable::ScalableBloomFilter;
@@ -34,7 +34,7 @@ use crate::windowed::WindowedBloomFilter;
 pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
 
-common_methods!(AnyFilter);
+file_methods!(AnyFilter);
 
 /// A filter of any type, for files whose type is not known in advance.
 ///
@@ -255,6 +255,7 @@ impl<S: Store> AnyFilter<S> {
     /// [`contains`](Self::contains) for a hash: see [`Membership::contains_mixed_hash`].
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         dispatch!(self, filter => filter.contains_mixed_hash(hash))
     }

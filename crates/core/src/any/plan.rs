@@ -133,19 +133,6 @@ impl Plan {
         self.size_bytes().saturating_add(PAGE)
     }
 
-    /// Returns the memory that building the filter takes, in bytes. For a type that is built from all
-    /// keys at once this includes their hashes, twice, and of a ribbon a copy of the filter.
-    #[must_use]
-    pub fn build_bytes(&self) -> u64 {
-        let size = self.size_bytes();
-        let hashes = self.info.capacity.saturating_mul(16);
-        match self.filter_type() {
-            FilterType::Static => size.saturating_mul(2).saturating_add(hashes),
-            FilterType::StaticFuse => size.saturating_add(hashes),
-            _ => size,
-        }
-    }
-
     /// Returns the number of bits of a key; `None` for types without such a number, or with several.
     #[must_use]
     pub fn probes(&self) -> Option<u32> {

@@ -107,6 +107,7 @@ impl<S: Store> FilterCascade<S> {
     /// [`contains`](Self::contains) for a hash made with
     /// [`hash_spec`](Self::hash_spec).
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         let stopped = self.levels.iter().position(|level| !level.contains_mixed_hash(hash));
         stopped.unwrap_or(self.levels.len()) % 2 == 1

@@ -64,7 +64,7 @@ pub type ClassicCountingBloomFilter<S = Owned> = CountingFilter<ClassicLayout, S
 /// **Long use saturates more counters.** Each turnover, in which all keys are removed and as many
 /// others inserted, saturates one or two more in a million: 1 to 2 % after 10,000 turnovers, when
 /// the false-positive rate is a tenth higher. See
-/// [`expected_saturated_after`](CountingFilter::expected_saturated_after). Use wider counters, or
+/// [`expected_saturated`](CountingFilter::expected_saturated). Use wider counters, or
 /// rebuild the filter.
 ///
 /// **Remove only keys that were inserted.** Removing another key fails if one of its counters is
@@ -134,6 +134,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
     /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.bloom.contains_mixed_hash(hash)
     }
@@ -158,6 +159,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.counter_layout.count(self.bits(), self.planes.lines(), self.depth(), hash)
     }
@@ -178,18 +180,10 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
         planes::saturated(self.bits(), self.planes.lines(), self.depth())
     }
 
-    /// Returns the expected number of saturated counters with `keys` distinct keys.
-    #[must_use]
-    pub fn expected_saturated(&self, keys: u64) -> f64 {
-        let layout = self.layout();
-        let load = keys as f64 * layout.bit_probability();
-        math::saturated_share(load, self.max_count()) * layout.bits() as f64
-    }
-
     /// Returns the expected number of saturated counters with `keys` distinct keys after
     /// `turnovers`, in each of which all keys are removed and as many others inserted.
     #[must_use]
-    pub fn expected_saturated_after(&self, keys: u64, turnovers: f64) -> f64 {
+    pub fn expected_saturated(&self, keys: u64, turnovers: f64) -> f64 {
         let layout = self.layout();
         let load = keys as f64 * layout.bit_probability();
         math::saturated_share_after(load, self.max_count(), turnovers) * layout.bits() as f64
@@ -220,6 +214,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
 
     /// Returns the layout of the Bloom filter.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layout(&self) -> L {
         self.bloom.layout()
     }
@@ -281,6 +276,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
     /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.counter_layout.insert(self.bloom.kernel(), self.counters(), hash);
         self.bloom.info_mut().inserted += u64::from(new);
@@ -301,6 +297,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
     }
 
     /// [`remove`](Self::remove) for a hash.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
         let removed = self.counter_layout.remove(self.bloom.kernel(), self.counters(), hash);
         self.subtract_inserted(u64::from(removed == RemoveOutcome::Removed));

@@ -138,6 +138,7 @@ impl AtomicBloomFilter {
     /// 64-bit hash function whose every output bit is random. Plain integers are not such hashes:
     /// insert them as keys.
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| self.kernel.shared_insert(blocks, hash))
     }
@@ -159,6 +160,7 @@ impl AtomicBloomFilter {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hashes(&self, hashes: &[u64], new: &mut BatchResults) {
         let new = new.reset(hashes.len());
         blocks!(self, |blocks| self.kernel.shared_insert_batch(blocks, hashes, new));
@@ -183,6 +185,7 @@ impl AtomicBloomFilter {
     /// hashes: insert them as keys.
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| self.kernel.shared_contains(blocks, hash))
     }
@@ -204,6 +207,7 @@ impl AtomicBloomFilter {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         let found = found.reset(hashes.len());
         blocks!(self, |blocks| self.kernel.shared_contains_batch(blocks, hashes, found));
@@ -211,6 +215,7 @@ impl AtomicBloomFilter {
 
     /// Returns the layout.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layout(&self) -> BlockedLayout {
         self.layout
     }
@@ -305,6 +310,7 @@ impl fmt::Debug for AtomicBloomFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::membership::Membership as _;
     use crate::store::Store as _;
 
     #[test]

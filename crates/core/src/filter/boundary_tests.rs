@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::kernel::scale;
+use crate::membership::Membership as _;
 
 /// Returns the smallest hash at position `at` of `extent`.
 fn hash_at(at: u64, extent: u64) -> u64 {

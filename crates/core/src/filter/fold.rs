@@ -201,15 +201,6 @@ impl<L: Layout, S: Store> Filter<L, S> {
         Estimate { value, error }
     }
 
-    /// Estimates the share of the keys of either filter that are in both: |A ∩ B| / |A ∪ B|. See
-    /// [`compare`](Self::compare).
-    ///
-    /// # Errors
-    /// As [`compare`](Self::compare).
-    pub fn jaccard<T: Store>(&self, other: &Filter<L, T>) -> Result<Estimate> {
-        self.compare(other).map(|overlap| overlap.jaccard)
-    }
-
     /// Returns the divisors by which both filters are folded to the largest common size.
     fn common_divisors<T: Store>(&self, other: &Filter<L, T>) -> Result<(u64, u64)> {
         let (ours, theirs) = (self.layout.fields().extent, other.layout.fields().extent);

@@ -148,6 +148,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.layout.contains(self.kernel, self.store.lines(), hash)
     }
@@ -156,6 +157,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// [`insert_mixed_hash`](Filter::insert_mixed_hash) will access. A hint; does nothing for
     /// classic filters, which access many lines.
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.layout.prefetch(self.store.lines(), hash);
     }
@@ -176,6 +178,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
 
     /// Returns the layout.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layout(&self) -> L {
         self.layout
     }
@@ -259,6 +262,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.layout.insert(self.kernel, self.store.lines_mut(), hash);
         self.info.inserted += u64::from(new);
@@ -282,6 +286,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) {
         self.layout.insert_batch(
             self.kernel,

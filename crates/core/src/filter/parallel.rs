@@ -243,6 +243,7 @@ impl Sorted {
 mod tests {
     use super::*;
     use crate::filter::Filter;
+    use crate::membership::Membership as _;
 
     /// Unordered hashes, every third a duplicate.
     fn hashes(len: usize) -> Vec<u64> {

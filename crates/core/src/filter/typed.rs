@@ -9,6 +9,7 @@ use siphasher::sip::SipHasher13;
 use super::BloomFilter;
 use crate::byte_size::ByteSize;
 use crate::error::Result;
+use crate::membership::Membership as _;
 use crate::stats::Stats;
 
 /// A [`BloomFilter`] of values of one type that implements `Hash`: tuples, enums, structs with

@@ -15,7 +15,7 @@ pub(super) const LANE_BITS: f64 = 64.0;
 
 /// The rate below which the alternating sum of [`blocked_fpr`] has no accurate digits, so that the
 /// result is accurate only if `probes == lanes`.
-pub const ALTERNATING_FLOOR: f64 = 1e-10;
+pub(crate) const ALTERNATING_FLOOR: f64 = 1e-10;
 
 /// Returns the false-positive rate of a blocked filter with `keys` keys in `blocks` blocks of
 /// `lanes` lanes, where a key sets one bit in each of `probes` neighbouring lanes.

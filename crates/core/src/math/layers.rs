@@ -45,7 +45,7 @@ pub fn generation_fpr(fpr: f64, generations: u32) -> f64 {
 /// sixteen steps, the solution by Newton's method from below, since the left side is concave;
 /// usually in two steps.
 #[must_use]
-pub fn expected_insertions(new: u64, fpr: impl Fn(u64) -> f64) -> f64 {
+pub(crate) fn expected_insertions(new: u64, fpr: impl Fn(u64) -> f64) -> f64 {
     const STEPS: u32 = 16;
     let mean_up_to = |keys: f64| {
         let at = |step: u32| {

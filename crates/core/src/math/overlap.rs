@@ -64,7 +64,7 @@ pub struct Overlap {
 /// The estimate of a filter without clear bits is infinite. If the union is such a filter, intersection
 /// and Jaccard index are unknown, unless one of the sets is empty.
 #[must_use]
-pub fn overlap([left, right, union]: [f64; 3], error: impl Fn(f64) -> f64) -> Overlap {
+pub(crate) fn overlap([left, right, union]: [f64; 3], error: impl Fn(f64) -> f64) -> Overlap {
     let estimate = |value: f64| {
         let error = if value.is_finite() { error(value) } else { f64::INFINITY };
         Estimate { value, error }
@@ -92,7 +92,7 @@ pub fn overlap([left, right, union]: [f64; 3], error: impl Fn(f64) -> f64) -> Ov
 /// Returns the standard error of [`cardinality`](super::cardinality) for a classic filter:
 /// `probes` independent positions, with replacement, in `bits` bits.
 #[must_use]
-pub fn classic_standard_error(keys: f64, bits: u64, probes: u32) -> f64 {
+pub(crate) fn classic_standard_error(keys: f64, bits: u64, probes: u32) -> f64 {
     let (m, balls) = (bits as f64, keys * f64::from(probes));
     if bits < 2 || keys <= 0.0 {
         return if keys > 0.0 { f64::INFINITY } else { 0.0 };
@@ -109,7 +109,7 @@ pub fn classic_standard_error(keys: f64, bits: u64, probes: u32) -> f64 {
 /// Returns the standard error of [`cardinality`](super::cardinality) for a blocked filter: one bit
 /// in each of `probes` neighbouring lanes of one of `blocks` blocks of `lanes` lanes.
 #[must_use]
-pub fn blocked_standard_error(keys: f64, blocks: u64, lanes: u32, probes: u32) -> f64 {
+pub(crate) fn blocked_standard_error(keys: f64, blocks: u64, lanes: u32, probes: u32) -> f64 {
     if keys <= 0.0 {
         return 0.0;
     }

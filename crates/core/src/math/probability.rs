@@ -8,7 +8,7 @@ pub fn probability_of_either(a: f64, b: f64) -> f64 {
 
 /// The probability that at least one of several independent events occurs: 1 - Π (1 - pᵢ).
 #[must_use]
-pub fn probability_of_any(probabilities: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn probability_of_any(probabilities: impl IntoIterator<Item = f64>) -> f64 {
     let log_none: f64 = probabilities.into_iter().map(|p| (-p).ln_1p()).sum();
     -log_none.exp_m1()
 }

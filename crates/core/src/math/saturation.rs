@@ -9,7 +9,7 @@
 ///
 /// Source: Fan, Cao, Almeida & Broder 2000, "Summary cache", section V-C.
 #[must_use]
-pub fn saturated_share(mean: f64, max_count: u64) -> f64 {
+pub(super) fn saturated_share(mean: f64, max_count: u64) -> f64 {
     if max_count == 0 || mean.is_infinite() {
         return 1.0;
     }

@@ -100,15 +100,6 @@ impl QuotientFilter {
         Self::builder().capacity(capacity).fpr(fpr).max_capacity(max_capacity).build()
     }
 
-    /// Creates a filter of `slots` slots with remainders of `remainder_bits` bits.
-    ///
-    /// # Errors
-    /// If there are no slots, not 1 to 56 bits or more than 2⁶³ fingerprints, or memory allocation
-    /// fails.
-    pub fn with_slots(slots: u64, remainder_bits: u32) -> Result<Self> {
-        Self::builder().slots(slots).slot_bits(remainder_bits).build()
-    }
-
     /// Returns a builder, which chooses size, growth, hash and seed separately.
     #[must_use]
     pub fn builder() -> Builder<Self> {
@@ -158,12 +149,14 @@ impl<S: Store> QuotientFilter<S> {
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.table.contains(self.store.lines(), hash)
     }
 
     /// Prefetches the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) will access.
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);
     }
@@ -179,6 +172,7 @@ impl<S: Store> QuotientFilter<S> {
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.table.count(self.store.lines(), hash)
     }
@@ -193,6 +187,7 @@ impl<S: Store> QuotientFilter<S> {
     /// Returns the fingerprint of a hash: ⌊h · R / 2⁶⁴⌋, where R is the number of possible
     /// [fingerprints](QuotientLayout::fingerprints).
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn fingerprint_of(&self, hash: u64) -> u64 {
         self.table.fingerprint(hash)
     }
@@ -217,6 +212,7 @@ impl<S: Store> QuotientFilter<S> {
 
     /// Returns the layout.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layout(&self) -> QuotientLayout {
         self.layout
     }

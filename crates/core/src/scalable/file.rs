@@ -17,6 +17,7 @@ use crate::format::header::{Header, MAX_INSERTED};
 use crate::format::kind::FilterType;
 use crate::format::persist::{Load, Save};
 use crate::layout::BlockedLayout;
+use crate::membership::Membership as _;
 use crate::spec::Growth;
 use crate::store::{CacheLine, Store};
 

@@ -32,6 +32,7 @@ use crate::filter::BloomFilter;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::key::Key;
+use crate::membership::Membership as _;
 use crate::results::BatchResults;
 use crate::spec::Builder;
 use crate::store::{Owned, Store};
@@ -118,6 +119,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.newest_first().any(|layer| layer.contains_mixed_hash(hash))
     }
@@ -125,6 +127,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// Prefetches the memory of the newest two layers, where most keys are found, that
     /// [`contains_mixed_hash`](Self::contains_mixed_hash) will access.
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.newest.prefetch_mixed_hash(hash);
         if let Some(layer) = self.closed.last() {
@@ -155,12 +158,14 @@ impl<S: Store> ScalableBloomFilter<S> {
 
     /// Returns how many new keys the newest layer takes before the next layer is added.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layer_capacity_left(&self) -> u64 {
         self.newest.capacity().saturating_sub(self.newest.inserted())
     }
 
     /// Returns the sum of the capacities of all layers. The filter grows beyond that number of keys.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn total_capacity(&self) -> u64 {
         self.oldest_first().map(BloomFilter::capacity).fold(0, u64::saturating_add)
     }
@@ -181,6 +186,7 @@ impl<S: Store> ScalableBloomFilter<S> {
 
     /// Returns the share of the target rate that layer `layer` may use. The oldest layer is 0.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layer_share(&self, layer: u32) -> f64 {
         self.plan.share(layer)
     }
@@ -198,6 +204,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     ///
     /// Cost: up to a millisecond for each layer to come.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn capacity_within(&self, memory: ByteSize) -> u64 {
         let (mut keys, mut bytes) = (self.total_capacity(), self.memory_usage());
         for layer in self.layers()..plan::MAX_LAYERS as u32 {
@@ -221,6 +228,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     ///
     /// # Errors
     /// If the filter cannot have another layer.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn next_layer_bytes(&self) -> Result<u64> {
         let bits = self.plan.layout(self.layers())?.size_bytes();
         Ok(bits.saturating_add(size_of::<BloomFilter>() as u64))
@@ -262,6 +270,7 @@ impl ScalableBloomFilter {
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
         if self.contains_mixed_hash(hash) {
             return Ok(false);
@@ -290,6 +299,7 @@ impl ScalableBloomFilter {
     ///
     /// # Errors
     /// As [`insert_batch`](Self::insert_batch).
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
         let mut pending = PendingKeys::default();
         let words = new.reset(hashes.len());

@@ -39,6 +39,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     /// # Errors
     /// As [`add`](Self::add).
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn add_mixed_hash(&mut self, hash: u64) -> Result<()> {
         if !self.table.insert(self.store.lines_mut(), hash) {
             return Err(full());
@@ -65,6 +66,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     /// # Errors
     /// As [`add`](Self::add).
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
         if self.contains_mixed_hash(hash) {
             return Ok(false);
@@ -93,6 +95,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     ///
     /// # Errors
     /// As [`add_batch`](Self::add_batch).
+    #[doc(hidden)] // For programs that embed filters.
     pub fn add_mixed_hashes(&mut self, hashes: &[u64]) -> Result<()> {
         let added = self.table.insert_batch(self.store.lines_mut(), hashes);
         self.info.inserted += added as u64;
@@ -131,6 +134,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
 
     /// [`remove`](Self::remove) for a hash.
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
         let removed = self.table.remove(self.store.lines_mut(), hash);
         self.info.inserted -= u64::from(removed);

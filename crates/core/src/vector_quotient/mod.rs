@@ -81,14 +81,6 @@ impl VectorQuotientFilter {
         Self::builder().capacity(capacity).fpr(fpr).build()
     }
 
-    /// Creates a filter of `blocks` blocks, a cache line each, with tags of `tag_bits` bits.
-    ///
-    /// # Errors
-    /// As [`VectorQuotientLayout::new`], or if memory allocation fails.
-    pub fn with_blocks(blocks: u64, tag_bits: u32) -> Result<Self> {
-        Self::builder().slots(blocks).slot_bits(tag_bits).build()
-    }
-
     /// Returns a builder, which chooses size, hash and seed separately.
     #[must_use]
     pub fn builder() -> Builder<Self> {
@@ -135,12 +127,14 @@ impl<S: Store> VectorQuotientFilter<S> {
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.table.contains(self.store.lines(), hash)
     }
 
     /// Prefetches the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) will access.
     #[inline]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);
     }
@@ -156,6 +150,7 @@ impl<S: Store> VectorQuotientFilter<S> {
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.table.count(self.store.lines(), hash)
     }
@@ -174,6 +169,7 @@ impl<S: Store> VectorQuotientFilter<S> {
 
     /// Returns the layout.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layout(&self) -> VectorQuotientLayout {
         self.layout
     }

@@ -177,6 +177,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         ring!(self, self.store.lines(), |ring| ring.contains(hash))
     }
@@ -209,6 +210,7 @@ impl<S: Store> WindowedBloomFilter<S> {
 
     /// [`contains_at`](Self::contains_at) for a hash.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash_at(&self, now: u64, hash: u64) -> bool {
         let live = self.live_slots(now);
         ring!(self, self.store.lines(), |ring| ring.live_contain(live, hash))
@@ -218,6 +220,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     ///
     /// Cost: as one by one, but cache misses overlap. As
     /// [`contains_mixed_hashes`](Self::contains_mixed_hashes) until a generation has expired.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hashes_at(&self, now: u64, hashes: &[u64], found: &mut BatchResults) {
         let live = self.live_slots(now);
         if live.count_ones() == self.generations() {
@@ -231,6 +234,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// the generations, newest first; one that has expired at `now` does not count, and has the
     /// number `expired`.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn explain_mixed_hash_at(&self, now: u64, hash: u64) -> Explanation {
         let (lines, layout, live) = (self.store.lines(), self.layout(), self.live_slots(now));
         let (generations, newest) = (self.generations() as usize, self.newest());
@@ -273,6 +277,7 @@ impl<S: Store> WindowedBloomFilter<S> {
 
     /// Returns the layout of one generation.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layout(&self) -> BlockedLayout {
         self.params.layout()
     }

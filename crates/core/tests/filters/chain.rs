@@ -8,7 +8,7 @@
 //! removed slot of N is assigned to another key y, then x and y have the same fingerprint in N, so
 //! also in A, which uses its leading bits: assign the slot of x to y.
 
-use petal::{BatchResults, HashSpec, QuotientFilter};
+use petal::{BatchResults, HashSpec, Membership as _, QuotientFilter};
 use petal_testkit::rng::Rng;
 
 fn layer(slots: u64, bits: u32) -> QuotientFilter {

@@ -3,7 +3,7 @@
 use petal::embed::{BlockedLayout, Layout};
 use petal::{
     BatchResults, BloomFilter, Borrowed, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, CountingFilter, Filter, HashSpec, MembershipMut,
+    CountingBloomFilter, CountingFilter, Filter, HashSpec, Membership as _, MembershipMut,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
@@ -261,7 +261,7 @@ fn saturated_share_equals_prediction() {
         let hashes: Vec<u64> = (0..keys).map(|_| rng.next_u64()).collect();
         filter.insert_mixed_hashes(&hashes, &mut BatchResults::new());
         let bits = filter.as_filter().size_bytes() * 8;
-        let share = filter.expected_saturated(keys) / bits as f64;
+        let share = filter.expected_saturated(keys, 0.0) / bits as f64;
         let (low, high) = binomial_range(bits, share, 0.999);
         let saturated = filter.saturated();
         assert!((low..=high).contains(&saturated), "{width}: {saturated} not {low} to {high}");
@@ -294,7 +294,7 @@ fn churned<L: Layout>(keys: u64, rate: f64, width: u32, turnovers: u64) -> Count
 
 fn long_use<L: Layout>(keys: u64, width: u32, turnovers: u64) {
     let filter = churned::<L>(keys, 0.01, width, turnovers);
-    let expected = filter.expected_saturated_after(keys, turnovers as f64);
+    let expected = filter.expected_saturated(keys, turnovers as f64);
     let (saturated, share) = (filter.saturated(), expected / filter.layout().bits() as f64);
     // Five standard errors, plus the error of the calculation of 20 %.
     let error = 5.0 * expected.sqrt() + 0.2 * expected;

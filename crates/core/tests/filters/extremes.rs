@@ -5,8 +5,8 @@
 
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterType, QuotientFilter, ScalableBloomFilter, VectorQuotientFilter,
-    WindowedBloomFilter, verify_bytes,
+    CountingBloomFilter, FilterType, Membership as _, QuotientFilter, ScalableBloomFilter,
+    VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
 };
 
 use crate::naive::update_checksums;

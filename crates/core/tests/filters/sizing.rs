@@ -3,7 +3,7 @@
 use petal::{
     AnyFilter, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterSpec, FilterType, Membership, Plan, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter, math,
+    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 use petal_testkit::size_requests::size_requests;
 
@@ -251,28 +251,6 @@ fn memory_error_contains_the_given_size() {
         ),
     ] {
         assert!(error.to_string().contains(text), "{error}");
-    }
-}
-
-/// NaN causes no panic or infinite loop.
-#[test]
-fn math_functions_accept_nan() {
-    let nan = f64::NAN;
-    assert_eq!(math::optimal_probes(nan), 1);
-    assert!(math::classic_bits(1, nan).is_nan() && math::classic_capacity(1, nan).is_nan());
-    assert!(math::cardinality(nan, nan).is_nan() && math::probability_of_either(nan, 0.5).is_nan());
-    assert!(!math::is_overfull(nan, 0.5, 64) && !math::is_overfull(0.5, nan, 64));
-    assert!(math::generation_fpr(nan, 3).is_nan() && math::probability_of_any([nan]).is_nan());
-    assert!(math::expected_insertions(10, |_| f64::NAN).is_infinite());
-    assert!(math::saturated_share(nan, 8) == 0.0 && math::layer_share(u32::MAX) < 1e-300);
-    for error in
-        [math::classic_standard_error(nan, 100, 3), math::blocked_standard_error(nan, 9, 8, 8)]
-    {
-        assert!(error.is_nan() || error >= 0.0);
-    }
-    assert!(math::overlap([nan; 3], |_| 1.0).intersection.error.is_infinite());
-    for probes in [65, 255, u32::MAX] {
-        assert!((0.0..=1.0).contains(&math::classic_fpr(3, 64, probes)));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use petal::{
     AnyFilter, AtomicBloomFilter, BloomFilter, CountingBloomFilter, Error, FilterCascade,
-    FilterType, QuotientFilter, ScalableBloomFilter, StaticFilter, TypedBloomFilter,
-    VectorQuotientFilter, WindowedBloomFilter,
+    FilterType, Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter,
+    TypedBloomFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 
 #[test]

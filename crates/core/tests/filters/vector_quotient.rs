@@ -2,7 +2,7 @@
 //! format.
 
 use petal::embed::VectorQuotientLayout;
-use petal::{BatchResults, Borrowed, VectorQuotientFilter};
+use petal::{BatchResults, Borrowed, Membership as _, VectorQuotientFilter};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;
@@ -49,7 +49,8 @@ fn batches_equal_single_operations() {
 #[test]
 fn copies_of_one_key_fill_two_blocks() {
     for bits in TAG_BITS {
-        let mut filter = VectorQuotientFilter::with_blocks(100, bits).unwrap();
+        let mut filter =
+            VectorQuotientFilter::builder().slots(100).slot_bits(bits).build().unwrap();
         let slots = filter.layout().slots() / 100;
         let key = (0u64..).find(|key| {
             let hash = filter.hash_spec().hash(&key.to_le_bytes());
@@ -83,7 +84,8 @@ fn random_keys_fill_a_filter_to_its_capacity() {
     for bits in TAG_BITS {
         for blocks in [1, 2, 3, 4, 5, 7, 10, 15, 25, 40, 80, 200, 1000, 33_000] {
             for _ in 0..(20_000 / blocks).clamp(1, 300) {
-                let mut filter = VectorQuotientFilter::with_blocks(blocks, bits).unwrap();
+                let mut filter =
+                    VectorQuotientFilter::builder().slots(blocks).slot_bits(bits).build().unwrap();
                 let capacity = filter.layout().capacity();
                 let hashes: Vec<u64> = (0..capacity).map(|_| rng.next_u64()).collect();
                 let filled = filter.add_mixed_hashes(&hashes);
@@ -98,7 +100,8 @@ fn random_keys_fill_a_filter_to_its_capacity() {
 fn turnover_at_capacity_fails_no_insert() {
     let mut rng = Rng::new(7);
     for bits in TAG_BITS {
-        let mut filter = VectorQuotientFilter::with_blocks(300, bits).unwrap();
+        let mut filter =
+            VectorQuotientFilter::builder().slots(300).slot_bits(bits).build().unwrap();
         let mut keys: Vec<u64> = (0..filter.layout().capacity()).map(|_| rng.next_u64()).collect();
         filter.add_mixed_hashes(&keys).unwrap();
         for step in 0..20 * keys.len() {
@@ -112,7 +115,9 @@ fn turnover_at_capacity_fails_no_insert() {
         let mut results = BatchResults::new();
         filter.remove_mixed_hashes(&keys, &mut results);
         assert_eq!(results.count_ones(), keys.len() as u64);
-        assert!(filter == VectorQuotientFilter::with_blocks(300, bits).unwrap());
+        assert!(
+            filter == VectorQuotientFilter::builder().slots(300).slot_bits(bits).build().unwrap()
+        );
     }
 }
 
@@ -187,10 +192,10 @@ fn impossible_layouts_are_errors() {
 
 #[test]
 fn filters_that_differ_have_no_union() {
-    let mut filter = VectorQuotientFilter::with_blocks(10, 8).unwrap();
+    let mut filter = VectorQuotientFilter::builder().slots(10).slot_bits(8).build().unwrap();
     let others = [
-        VectorQuotientFilter::with_blocks(11, 8),
-        VectorQuotientFilter::with_blocks(10, 7),
+        VectorQuotientFilter::builder().slots(11).slot_bits(8).build(),
+        VectorQuotientFilter::builder().slots(10).slot_bits(7).build(),
         VectorQuotientFilter::builder().slots(10).slot_bits(8).seed(1).build(),
     ];
     for other in others {
@@ -207,7 +212,7 @@ fn file_of(filter: &VectorQuotientFilter) -> Vec<u8> {
 }
 
 fn small() -> VectorQuotientFilter {
-    let mut filter = VectorQuotientFilter::with_blocks(3, 8).unwrap();
+    let mut filter = VectorQuotientFilter::builder().slots(3).slot_bits(8).build().unwrap();
     for key in 0..100u64 {
         filter.add(&(key / 2)).unwrap();
     }
@@ -294,7 +299,11 @@ fn bit_flips_with_valid_checksums_are_errors_or_valid() {
 fn random_data_with_valid_checksums_are_errors() {
     let mut rng = Rng::new(9);
     for round in 0..400 {
-        let filter = VectorQuotientFilter::with_blocks(4, TAG_BITS[round % 6]).unwrap();
+        let filter = VectorQuotientFilter::builder()
+            .slots(4)
+            .slot_bits(TAG_BITS[round % 6])
+            .build()
+            .unwrap();
         let mut file = file_of(&filter);
         let dense = 1 + rng.below(12);
         for byte in file.iter_mut().skip(4096) {
@@ -338,7 +347,7 @@ fn documented_example_is_correct() {
     let rows = section.lines().filter(|line| line.starts_with("000010") && line.len() > 58);
     let hex = rows.flat_map(|row| row[10..58].split_whitespace());
     let data: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-    let mut filter = VectorQuotientFilter::with_blocks(1, 8).unwrap();
+    let mut filter = VectorQuotientFilter::builder().slots(1).slot_bits(8).build().unwrap();
     for key in ["one", "two", "three", "three"] {
         filter.add(key).unwrap();
     }
@@ -356,7 +365,7 @@ fn documented_example_is_correct() {
 fn second_blocks_are_those_of_the_document() {
     let mut rng = Rng::new(12);
     for (blocks, bits, buckets) in [(1000u64, 8, 80u64), (65_541, 10, 72)] {
-        let filter = VectorQuotientFilter::with_blocks(blocks, bits).unwrap();
+        let filter = VectorQuotientFilter::builder().slots(blocks).slot_bits(bits).build().unwrap();
         let region = blocks / blocks.div_ceil(32_768);
         for _ in 0..1000 {
             let hash = rng.next_u64();

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use petal::embed::{BlockedLayout, ClassicLayout, Layout};
-use petal::{BatchResults, Borrowed, CountingFilter, HashSpec, Kernel, Key};
+use petal::{BatchResults, Borrowed, CountingFilter, HashSpec, Kernel, Key, Membership as _};
 
 use crate::naive::{HeaderFields, Naive, update_checksums};
 

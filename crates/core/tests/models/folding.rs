@@ -2,7 +2,7 @@
 //! hashes.
 
 use petal::embed::{BlockedLayout, ClassicLayout, Layout};
-use petal::{Borrowed, Filter, Overlap};
+use petal::{Borrowed, Filter, Membership as _, Overlap};
 
 use crate::naive::{HeaderFields, Naive};
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use petal::{BatchResults, Borrowed, HashSpec, ScalableBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership as _, ScalableBloomFilter};
 
 use crate::kit::{Aligned, Source, words};
 use crate::naive::Naive;

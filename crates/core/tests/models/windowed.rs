@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use petal::{BatchResults, Borrowed, HashSpec, WindowedBloomFilter};
+use petal::{BatchResults, Borrowed, HashSpec, Membership as _, WindowedBloomFilter};
 
 use crate::kit::{Aligned, Source, words};
 use crate::naive::Naive;

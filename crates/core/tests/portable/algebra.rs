@@ -7,7 +7,7 @@ use std::hash::Hash;
 use petal::embed::Layout;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, CountingBloomFilter, Filter,
-    HashSpec, Key, TypedBloomFilter,
+    HashSpec, Key, Membership as _, TypedBloomFilter,
 };
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use petal::{AtomicBloomFilter, BatchResults, BloomFilter, HashSpec, Kernel};
+use petal::{AtomicBloomFilter, BatchResults, BloomFilter, HashSpec, Kernel, Membership as _};
 use petal_testkit::rng::Rng;
 use proptest::collection::vec;
 use proptest::prelude::*;

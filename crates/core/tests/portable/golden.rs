@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use petal::embed::Layout;
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key};
+use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Membership as _};
 use petal_testkit::rng::Rng;
 
 use crate::naive::{self, HeaderFields, Naive};

@@ -8,7 +8,7 @@ use std::fs::File;
 
 use petal::{
     AnyFilter, BloomFilter, Borrowed, ClassicBloomFilter, CountingBloomFilter, Error, Mapped,
-    verify_bytes,
+    Membership as _, verify_bytes,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::scratch::Scratch;

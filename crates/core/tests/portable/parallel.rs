@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 
 use petal::embed::BlockedLayout;
-use petal::{BatchResults, BloomFilter, HashSpec};
+use petal::{BatchResults, BloomFilter, HashSpec, Membership as _};
 use petal_testkit::rng::Rng;
 
 use crate::naive::{HeaderFields, Naive};

@@ -1,7 +1,10 @@
 //! Inserts without a result set the same bits, and the number of keys is then estimated.
 
 use petal::embed::Layout;
-use petal::{AnyFilter, AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter};
+use petal::{
+    AnyFilter, AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter,
+    Membership as _,
+};
 
 fn hashes(filter: &impl petal::Membership, keys: &[u64]) -> Vec<u64> {
     let spec = filter.hash_spec();
