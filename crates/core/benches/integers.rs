@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use petal::{BatchResults, BloomFilter};
+use petal::{BatchResults, BloomFilter, Membership as _};
 
 const ROUNDS: usize = 15;
 

@@ -119,6 +119,15 @@ pub trait Membership: crate::format::persist::Save + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Returns the filter as the bytes of a `.petal` file without metadata.
+    ///
+    /// # Errors
+    /// If memory allocation fails.
+    #[cfg(feature = "std")]
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        crate::format::write::to_bytes(&self.serialized())
+    }
+
     /// Writes the filter as a `.petal` file with `metadata`, free text such as JSON.
     ///
     /// The same filter gives the same bytes on every machine; docs/reference/format.md describes them.
@@ -216,29 +225,10 @@ pub trait MembershipMut: Membership {
 macro_rules! common_methods {
     ($filter:ident $(<$layout:ident: $bound:path>)?) => {
         impl<$($layout: $bound,)? S: $crate::store::Store> $filter<$($layout,)? S> {
-            /// Returns how keys are hashed.
-            #[inline]
-            #[must_use]
-            pub fn hash_spec(&self) -> $crate::HashSpec {
-                $crate::Membership::hash_spec(self)
-            }
-
             /// [`contains_batch`](Self::contains_batch) for hashes.
             #[doc(hidden)] // As in the trait.
             pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut $crate::BatchResults) {
                 $crate::Membership::contains_mixed_hashes(self, hashes, found);
-            }
-
-            /// Returns the size of the filter's data in bytes, in memory or in a file.
-            #[must_use]
-            pub fn size_bytes(&self) -> u64 {
-                $crate::Membership::size_bytes(self)
-            }
-
-            /// Returns the false-positive rate with `keys` distinct keys, by calculation.
-            #[must_use]
-            pub fn expected_fpr(&self, keys: u64) -> f64 {
-                $crate::Membership::expected_fpr(self, keys)
             }
 
             /// Returns the numbers of the filter as it is now.
@@ -258,15 +248,6 @@ macro_rules! common_methods {
 macro_rules! file_methods {
     ($filter:ident $(<$layout:ident: $bound:path>)?) => {
         impl<$($layout: $bound,)? S: $crate::store::Store> $filter<$($layout,)? S> {
-            /// Returns the filter as the bytes of a `.petal` file without metadata.
-            ///
-            /// # Errors
-            /// If memory allocation fails.
-            #[cfg(feature = "std")]
-            pub fn to_bytes(&self) -> $crate::Result<Vec<u8>> {
-                $crate::format::write::to_bytes(self)
-            }
-
             /// Writes the filter as a `.petal` file with `metadata`, free text such as JSON. The same
             /// filter gives the same bytes on every machine.
             ///
@@ -315,26 +296,12 @@ macro_rules! file_methods {
         #[cfg(feature = "mmap")]
         impl<$($layout: $bound)?> $filter<$($layout,)? $crate::Mapped> {
             /// Opens a filter in a mapped file, which is queried in place. Reads only the header and
-            /// the lengths of the parts; [`verify`](Self::verify) checks every byte.
+            /// the lengths of the parts; [`Mapped::verify`]($crate::Mapped::verify) checks every byte.
             ///
             /// # Errors
             /// If the file is not a petal file of this type, is truncated, or its header is damaged.
             pub fn open_mapped(file: $crate::Mapped) -> $crate::Result<Self> {
                 $crate::format::persist::open_mapped(file)
-            }
-
-            /// Checks every byte of the mapped file.
-            ///
-            /// # Errors
-            /// If anything in it is damaged.
-            pub fn verify(&self) -> $crate::Result<()> {
-                $crate::format::persist::verify_mapped(self)
-            }
-
-            /// Returns the metadata of the mapped file.
-            #[must_use]
-            pub fn metadata(&self) -> &str {
-                $crate::format::persist::metadata(self)
             }
         }
 

@@ -91,6 +91,7 @@ fn class(filter_type: FilterType) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use petal::Membership as _;
     use serde_json::json;
 
     use crate::plan::plan;

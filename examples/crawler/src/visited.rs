@@ -6,7 +6,7 @@ use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use petal::{HashSpec, ScalableBloomFilter};
+use petal::{HashSpec, Membership as _, ScalableBloomFilter};
 use rusqlite::Connection;
 
 /// A type of visited set.

@@ -86,7 +86,8 @@ impl SeenSet for PetalStatic {
 
     fn finish(&mut self) -> Result<(), String> {
         let hashes = std::mem::take(&mut self.hashes);
-        self.filter = Some(StaticFilter::from_mixed_hashes(hashes, self.rate).map_err(text)?);
+        self.filter =
+            Some(StaticFilter::builder().fpr(self.rate).from_mixed_hashes(hashes).map_err(text)?);
         Ok(())
     }
 

@@ -5,8 +5,8 @@
 
 use petal::{
     BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter, CountingBloomFilter,
-    Kernel, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
-    WindowedBloomFilter,
+    Kernel, Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter,
+    VectorQuotientFilter, WindowedBloomFilter,
 };
 
 use super::adapters::{BATCH, Batched, BenchFilter, FilterOps, PerKey, StaticBuild};

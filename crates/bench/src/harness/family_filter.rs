@@ -5,7 +5,7 @@
 
 use petal::embed::Layout;
 use petal::{
-    BatchResults, CountingFilter, Filter, QuotientFilter, ScalableBloomFilter,
+    BatchResults, CountingFilter, Filter, Membership as _, QuotientFilter, ScalableBloomFilter,
     VectorQuotientFilter, WindowedBloomFilter,
 };
 

@@ -5,7 +5,10 @@
 use std::mem;
 use std::num::NonZeroUsize;
 
-use petal::{AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Kernel};
+use petal::{
+    AtomicBloomFilter, BatchResults, BloomFilter, ClassicBloomFilter, Filter, Kernel,
+    Membership as _,
+};
 
 use super::adapters::{Batched, BenchFilter, FilterOps, ParallelFill, PerKey};
 use super::keys::Keys;

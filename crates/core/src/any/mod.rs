@@ -19,6 +19,8 @@ use crate::format::kind::FilterType;
 #[cfg(feature = "std")]
 use crate::format::persist::verify;
 use crate::format::persist::{CheckState, Load, Save};
+#[cfg(feature = "mmap")]
+use crate::format::read;
 use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::membership::{Membership, MembershipMut, file_methods};
@@ -27,6 +29,8 @@ use crate::results::BatchResults;
 use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
 use crate::stats::Stats;
+#[cfg(feature = "mmap")]
+use crate::store::Mapped;
 use crate::store::{CacheLine, Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
 use crate::windowed::WindowedBloomFilter;
@@ -354,6 +358,40 @@ impl<S: Store> AnyFilter<S> {
     /// If memory allocation fails, or a filter of these types is in a file that is damaged.
     pub fn try_clone(&self) -> Result<AnyFilter> {
         dispatch!(self, filter => filter.try_clone().map(AnyFilter::from))
+    }
+}
+
+#[cfg(feature = "mmap")]
+impl AnyFilter<Mapped> {
+    /// Checks every byte of the mapped file: see [`Mapped::verify`].
+    ///
+    /// # Errors
+    /// If anything in it is damaged.
+    pub fn verify(&self) -> Result<()> {
+        verify(self, self.any_store().map_or(&[], Mapped::file))
+    }
+
+    /// Returns the metadata of the mapped file.
+    #[must_use]
+    pub fn metadata(&self) -> &str {
+        self.any_store().map_or("", Mapped::metadata)
+    }
+}
+
+#[cfg(feature = "mmap")]
+impl Mapped {
+    /// Checks every byte of the `.petal` file, of a filter of any type.
+    ///
+    /// # Errors
+    /// If anything in it is damaged.
+    pub fn verify(&self) -> Result<()> {
+        verify_bytes(self.file())
+    }
+
+    /// Returns the metadata of the `.petal` file; empty if it is not one.
+    #[must_use]
+    pub fn metadata(&self) -> &str {
+        read::open(self.file()).map_or("", |(_, metadata)| metadata)
     }
 }
 

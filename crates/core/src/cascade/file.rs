@@ -16,6 +16,7 @@ use crate::format::header::{FilterInfo, Header, MAX_INSERTED};
 use crate::format::kind::FilterType;
 use crate::format::persist::{CheckState, Load, Save};
 use crate::hash::HashSpec;
+use crate::membership::Membership as _;
 use crate::static_filter::StaticFilter;
 use crate::store::{CacheLine, Store};
 

@@ -14,6 +14,7 @@ use crate::filter::{Filter, FilterInfo};
 use crate::format::data::DataSource;
 use crate::format::header::Header;
 use crate::format::persist::{CheckState, Load, Save};
+use crate::membership::Membership as _;
 use crate::store::{CacheLine, Store};
 
 /// The parameter with the width.

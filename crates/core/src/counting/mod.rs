@@ -26,6 +26,7 @@ use crate::kernel::counting::{CounterLayout, Counters, RemoveOutcome};
 use crate::key::Key;
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
+use crate::membership::Membership as _;
 use crate::results::BatchResults;
 use crate::spec::Builder;
 use crate::store::{CacheLine, Owned, Store, StoreMut};
@@ -223,7 +224,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
     ///
     /// # Errors
     /// If they differ; the error states the difference.
-    pub fn check_compatible<T: Store>(&self, other: &CountingFilter<L, T>) -> Result<()> {
+    pub(crate) fn check_compatible<T: Store>(&self, other: &CountingFilter<L, T>) -> Result<()> {
         self.bloom.check_compatible(&other.bloom)?;
         if self.width != other.width {
             return Err(Error::incompatible("width of counters", self.width, other.width));

@@ -226,24 +226,6 @@ impl AtomicBloomFilter {
         self.hash
     }
 
-    /// Returns the size of the bits in bytes.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        self.layout.size_bytes()
-    }
-
-    /// Returns the number of keys that the filter was planned for; 0 if it was made without a plan.
-    #[must_use]
-    pub fn capacity(&self) -> u64 {
-        self.info.capacity
-    }
-
-    /// Returns the false-positive rate that the filter was planned for; 0 if it was made without a plan.
-    #[must_use]
-    pub fn target_fpr(&self) -> f64 {
-        self.info.target_fpr
-    }
-
     /// Returns the number of inserts that were new, including those before the filter was shared.
     /// Concurrent inserts may be counted or not.
     #[must_use]

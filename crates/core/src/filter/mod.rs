@@ -188,7 +188,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     ///
     /// # Errors
     /// If they differ; the error states the difference.
-    pub fn check_compatible<T: Store>(&self, other: &Filter<L, T>) -> Result<()> {
+    pub(crate) fn check_compatible<T: Store>(&self, other: &Filter<L, T>) -> Result<()> {
         if self.layout != other.layout {
             let (ours, theirs) = (self.layout.describe(), other.layout.describe());
             return Err(Error::incompatible("layout", Plain(ours), Plain(theirs)));
@@ -354,6 +354,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     ///
     /// For programs that refuse keys beyond the capacity of a filter: they then accept any number
     /// of keys, at a rising false-positive rate.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn clear_capacity(&mut self) {
         self.info.capacity = 0;
     }

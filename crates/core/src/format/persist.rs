@@ -108,19 +108,6 @@ fn in_place<F: Load<Store: SliceStore>>(header: &Header, lines: F::Store) -> Res
     Ok(filter)
 }
 
-/// Checks every byte of the mapped file of a filter.
-#[cfg(feature = "mmap")]
-pub(crate) fn verify_mapped(filter: &impl Load<Store = Mapped>) -> Result<()> {
-    verify(filter, filter.any_store().map_or(&[], Mapped::file))
-}
-
-/// Returns the metadata of the mapped file of a filter.
-#[cfg(feature = "mmap")]
-pub(crate) fn metadata(filter: &impl Load<Store = Mapped>) -> &str {
-    let file = filter.any_store().map_or(&[][..], Mapped::file);
-    read::open(file).map_or("", |(_, metadata)| metadata)
-}
-
 /// Checks every byte of the file of a filter.
 #[cfg(feature = "std")]
 pub(crate) fn verify(filter: &impl Load, file: &[u8]) -> Result<()> {

@@ -37,15 +37,14 @@ pub(crate) fn write(
 }
 
 /// Returns the bytes of the file of a filter without metadata.
-pub(crate) fn to_bytes(filter: &impl Save) -> Result<Vec<u8>> {
-    let view = filter.serialized();
-    let len = view.complete_header(0, 0).file_length();
+pub(crate) fn to_bytes(filter: &SerializedView<'_>) -> Result<Vec<u8>> {
+    let len = filter.complete_header(0, 0).file_length();
     let mut bytes = Vec::new();
     usize::try_from(len)
         .ok()
         .and_then(|len| bytes.try_reserve_exact(len).ok())
         .ok_or_else(|| Error::alloc(len))?;
-    write(&mut bytes, &view, "")?;
+    write(&mut bytes, filter, "")?;
     Ok(bytes)
 }
 

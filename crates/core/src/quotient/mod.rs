@@ -239,7 +239,7 @@ impl<S: Store> QuotientFilter<S> {
     ///
     /// # Errors
     /// If it is not; the error states the difference.
-    pub fn check_compatible<T: Store>(&self, other: &QuotientFilter<T>) -> Result<()> {
+    pub(crate) fn check_compatible<T: Store>(&self, other: &QuotientFilter<T>) -> Result<()> {
         let (ours, theirs) = (self.layout.fingerprints(), other.layout.fingerprints());
         if !theirs.is_multiple_of(ours) || !(theirs / ours).is_power_of_two() {
             return Err(Error::incompatible("number of fingerprints", ours, theirs));

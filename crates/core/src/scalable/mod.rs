@@ -146,6 +146,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     }
 
     /// Returns the layers, oldest first.
+    #[doc(hidden)] // For programs that embed filters.
     pub fn layer_filters(&self) -> impl Iterator<Item = &BloomFilter<S>> {
         self.oldest_first()
     }

@@ -90,16 +90,6 @@ impl StaticFilter {
         Self::builder().fpr(fpr).build(keys)
     }
 
-    /// [`build`](Self::build) for hashes made with the default [`HashSpec`], or with another 64-bit
-    /// hash function whose every output bit is random. Plain integers are not such hashes: build
-    /// from them as keys.
-    ///
-    /// # Errors
-    /// As [`build`](Self::build).
-    pub fn from_mixed_hashes(hashes: Vec<u64>, fpr: f64) -> Result<Self> {
-        Self::builder().fpr(fpr).from_mixed_hashes(hashes)
-    }
-
     /// Returns a builder, which chooses rate, hash, seed and threads separately.
     #[must_use]
     pub fn builder() -> Builder<Self> {
@@ -179,7 +169,7 @@ impl<S: Store> StaticFilter<S> {
     ///
     /// Cost: reads the cuts, a hundredth of the filter; with [`Builder::fuse`] constant.
     #[must_use]
-    pub fn fpr(&self) -> f64 {
+    pub(crate) fn fpr(&self) -> f64 {
         let fpr = with_table!(self, table => table.fpr());
         math::probability_of_either(fpr, self.hash_floor(self.info.inserted))
     }

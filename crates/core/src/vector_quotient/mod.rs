@@ -178,7 +178,7 @@ impl<S: Store> VectorQuotientFilter<S> {
     ///
     /// # Errors
     /// If it is not; the error states the difference.
-    pub fn check_compatible<T: Store>(&self, other: &VectorQuotientFilter<T>) -> Result<()> {
+    pub(crate) fn check_compatible<T: Store>(&self, other: &VectorQuotientFilter<T>) -> Result<()> {
         if self.layout != other.layout {
             let dimensions = |layout: VectorQuotientLayout| (layout.blocks(), layout.tag_bits());
             let (ours, theirs) = (dimensions(self.layout), dimensions(other.layout));

@@ -303,6 +303,7 @@ impl<S: Store> WindowedBloomFilter<S> {
 
     /// Returns the number of keys that a generation is planned for: its share of the window.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn generation_capacity(&self) -> u64 {
         self.plan().share(self.plan().keys)
     }
@@ -311,6 +312,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// [`generation_capacity`](Self::generation_capacity) means that keys arrived faster than
     /// planned; the number stays until that generation expires.
     #[must_use]
+    #[doc(hidden)] // For programs that embed filters.
     pub fn fullest_generation(&self) -> u64 {
         self.counts.all().into_iter().max().unwrap_or(0)
     }

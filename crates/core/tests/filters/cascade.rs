@@ -1,7 +1,7 @@
 //! Filter cascades: exact results for the universe, the target rate outside it, corrupted files, and
 //! contradictory keys.
 
-use petal::{BatchResults, FilterCascade, verify_bytes};
+use petal::{BatchResults, FilterCascade, Membership as _, verify_bytes};
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 use petal_testkit::rng::Rng;

@@ -145,7 +145,7 @@ fn equations_of_static_filters_are_explained() {
     let mut rng = Rng::new(10);
     let mut hashes = |count| (0..count).map(|_| rng.next_u64()).collect::<Vec<_>>();
     let (members, others, unknown) = (hashes(3000), hashes(3000), hashes(3000));
-    let filter = StaticFilter::from_mixed_hashes(members.clone(), 0.03).unwrap();
+    let filter = StaticFilter::builder().fpr(0.03).from_mixed_hashes(members.clone()).unwrap();
     let mut bumped = 0;
     for hash in members.iter().chain(&unknown) {
         let explanation = filter.explain_mixed_hash(*hash);

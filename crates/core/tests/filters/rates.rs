@@ -434,7 +434,7 @@ fn rate_holds_in_each_of_many_shards() {
         ClassicBloomFilter::with_fpr(keys, rate).unwrap().into(),
         QuotientFilter::with_fpr(keys, rate).unwrap().into(),
         VectorQuotientFilter::with_fpr(keys, rate).unwrap().into(),
-        StaticFilter::from_mixed_hashes(members.clone(), rate).unwrap().into(),
+        StaticFilter::builder().fpr(rate).from_mixed_hashes(members.clone()).unwrap().into(),
         StaticFilter::builder()
             .fpr(rate)
             .fuse(true)

@@ -45,10 +45,14 @@ fn every_small_set_is_built() {
     for keys in (0..200).chain([1000, 1023, 1024, 1025, 1026, 2000, 2047, 5000]) {
         for rate in [0.7, 0.01, 1e-7] {
             let set = hashes(keys as u64, keys);
-            let filter = StaticFilter::from_mixed_hashes(set.clone(), rate).unwrap();
+            let filter = StaticFilter::builder().fpr(rate).from_mixed_hashes(set.clone()).unwrap();
             assert_eq!(filter.len(), keys as u64);
             assert!(set.iter().all(|&hash| filter.contains_mixed_hash(hash)), "{keys} {rate}");
-            assert!(filter.fpr() <= rate * 1.02, "{keys} {rate}: {}", filter.fpr());
+            assert!(
+                filter.stats().estimated_fpr <= rate * 1.02,
+                "{keys} {rate}: {}",
+                filter.stats().estimated_fpr
+            );
         }
     }
 }
@@ -105,7 +109,7 @@ fn number_of_threads_does_not_change_the_filter() {
         assert!(one == built(2) && one == built(7));
         let mut twice = set.clone();
         twice.extend(set.iter().rev());
-        assert!(one == StaticFilter::from_mixed_hashes(twice, rate).unwrap());
+        assert!(one == StaticFilter::builder().fpr(rate).from_mixed_hashes(twice).unwrap());
         let mut found = BatchResults::new();
         one.contains_mixed_hashes(&set, &mut found);
         assert_eq!(found.count_ones(), set.len() as u64);
@@ -121,7 +125,7 @@ fn kernels_agree() {
     let set = hashes(2, 50_000);
     let queries: Vec<u64> = set.iter().copied().step_by(3).chain(hashes(3, 20_000)).collect();
     for rate in [0.9, 0.2, 0.1, 0.01, 0.003, 1e-3, 1e-5, 1e-6, 2.5e-10] {
-        let filter = StaticFilter::from_mixed_hashes(set.clone(), rate).unwrap();
+        let filter = StaticFilter::builder().fpr(rate).from_mixed_hashes(set.clone()).unwrap();
         let file = file_of(&filter, "");
         let before = Kernel::current();
         Kernel::Portable.force();
@@ -153,16 +157,26 @@ fn measured_rate_equals_prediction_and_target() {
         (100_000, 1e-3),
         (100_000, 1e-4),
     ] {
-        let filter = StaticFilter::from_mixed_hashes(hashes(4, keys), rate).unwrap();
+        let filter = StaticFilter::builder().fpr(rate).from_mixed_hashes(hashes(4, keys)).unwrap();
         let queries = hashes(5, 1_000_000);
         let mut found = BatchResults::new();
         filter.contains_mixed_hashes(&queries, &mut found);
-        let (low, high) = binomial_range(queries.len() as u64, filter.fpr(), 0.999);
+        let (low, high) = binomial_range(queries.len() as u64, filter.stats().estimated_fpr, 0.999);
         let yes = found.count_ones();
         assert!((low..=high).contains(&yes), "{keys} {rate}: {yes} not in {low}..={high}");
-        assert!(filter.fpr() <= rate * 1.001, "{keys} {rate}: {}", filter.fpr());
-        assert!(keys < 40_000 || filter.fpr() > rate * 0.99, "{keys} {rate}: {}", filter.fpr());
-        assert!((filter.expected_fpr(keys as u64) / filter.fpr() - 1.0).abs() < 0.02);
+        assert!(
+            filter.stats().estimated_fpr <= rate * 1.001,
+            "{keys} {rate}: {}",
+            filter.stats().estimated_fpr
+        );
+        assert!(
+            keys < 40_000 || filter.stats().estimated_fpr > rate * 0.99,
+            "{keys} {rate}: {}",
+            filter.stats().estimated_fpr
+        );
+        assert!(
+            (filter.expected_fpr(keys as u64) / filter.stats().estimated_fpr - 1.0).abs() < 0.02
+        );
         assert!(!filter.stats().is_overfull && filter.target_fpr() == rate);
     }
 }
@@ -185,7 +199,10 @@ fn space_is_within_6_percent_of_the_minimum() {
 #[test]
 fn invalid_parameters_are_errors() {
     for rate in [0.0, -1.0, 1.0, 2.0, f64::NAN, 1e-10] {
-        assert!(StaticFilter::from_mixed_hashes(vec![1], rate).unwrap_err().is_invalid(), "{rate}");
+        assert!(
+            StaticFilter::builder().fpr(rate).from_mixed_hashes(vec![1]).unwrap_err().is_invalid(),
+            "{rate}"
+        );
     }
     assert!(StaticFilter::builder().build(&["one"]).unwrap_err().is_invalid());
 }
@@ -197,7 +214,10 @@ fn files() -> Vec<Vec<u8>> {
     [(0, 0.01), (3, 0.01), (60, 0.1), (1100, 0.4)]
         .into_iter()
         .map(|(keys, rate)| {
-            file_of(&StaticFilter::from_mixed_hashes(hashes(7, keys), rate).unwrap(), "{}")
+            file_of(
+                &StaticFilter::builder().fpr(rate).from_mixed_hashes(hashes(7, keys)).unwrap(),
+                "{}",
+            )
         })
         .collect()
 }
@@ -272,10 +292,13 @@ fn built_filters_keep_their_target_fpr() {
     for keys in [1, 30, 300, 1030, 1500, 3000, 10_000, 30_000] {
         for rate in [0.6, 0.3, 0.07, 0.01, 1e-5] {
             for seed in 0..12 {
-                let filter = StaticFilter::from_mixed_hashes(hashes(seed, keys), rate).unwrap();
+                let filter = StaticFilter::builder()
+                    .fpr(rate)
+                    .from_mixed_hashes(hashes(seed, keys))
+                    .unwrap();
                 made += 1;
-                if filter.fpr() > rate {
-                    above.push((keys, rate, filter.fpr() / rate));
+                if filter.stats().estimated_fpr > rate {
+                    above.push((keys, rate, filter.stats().estimated_fpr / rate));
                 }
             }
         }
@@ -300,12 +323,12 @@ fn long_empty_layer_is_read_in_constant_time() {
     }
     update_checksums(&mut file);
     let (filter, _) = StaticFilter::read_from(&file[..]).unwrap();
-    assert_eq!((filter.fpr(), filter.contains_mixed_hash(5)), (1.0, true));
+    assert_eq!((filter.stats().estimated_fpr, filter.contains_mixed_hash(5)), (1.0, true));
 }
 
 #[test]
 fn files_that_no_writer_creates_are_errors() {
-    let filter = StaticFilter::from_mixed_hashes(hashes(7, 1100), 0.4).unwrap();
+    let filter = StaticFilter::builder().fpr(0.4).from_mixed_hashes(hashes(7, 1100)).unwrap();
     let file = file_of(&filter, "");
     // Cuts and rows do not fill their last cache lines: the rest must be zero.
     let layers = filter.stats().parameters.iter().find(|(name, _)| *name == "layers").unwrap().1;
@@ -338,7 +361,8 @@ fn rows_beyond_32_bits_are_found() {
         let wide = shards * segments / 2;
         let rows = shards * segments * columns + wide;
         let length = 64 + (4 * rows).div_ceil(64) * 64;
-        let mut file = file_of(&StaticFilter::from_mixed_hashes(vec![1], 0.01).unwrap(), "");
+        let mut file =
+            file_of(&StaticFilter::builder().fpr(0.01).from_mixed_hashes(vec![1]).unwrap(), "");
         file.truncate(4096);
         let mut put = |at: usize, word: u64| file[at..at + 8].copy_from_slice(&word.to_le_bytes());
         put(24, length);
@@ -445,7 +469,7 @@ fn slots_beyond_32_bits_are_found() {
 #[test]
 fn memory_usage_is_the_sum_of_the_parts() {
     for keys in [0, 1, 1000, 100_000] {
-        let filter = StaticFilter::from_mixed_hashes(hashes(12, keys), 0.01).unwrap();
+        let filter = StaticFilter::builder().fpr(0.01).from_mixed_hashes(hashes(12, keys)).unwrap();
         let stores = filter.size_bytes();
         let used = filter.memory_usage();
         assert!(
@@ -465,7 +489,8 @@ fn file_checksums_are_unchanged() {
     let sums: Vec<u64> = [(0, 0.01), (1, 0.01), (100, 0.03), (3000, 0.01), (80_000, 1e-3)]
         .into_iter()
         .map(|(keys, rate)| {
-            let filter = StaticFilter::from_mixed_hashes(hashes(13, keys), rate).unwrap();
+            let filter =
+                StaticFilter::builder().fpr(rate).from_mixed_hashes(hashes(13, keys)).unwrap();
             xxh3_64(&file_of(&filter, ""))
         })
         .collect();

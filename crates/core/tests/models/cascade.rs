@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use petal::{BatchResults, Borrowed, FilterCascade, HashSpec};
+use petal::{BatchResults, Borrowed, FilterCascade, HashSpec, Membership as _};
 
 /// Builds a cascade of keys decoded from bytes, and queries it in every way, in memory and in files.
 pub(crate) fn drive(bytes: &[u8]) {

@@ -4,7 +4,9 @@
 //! has the fingerprints of the list, equals the filter read from its file, and equals, byte by byte,
 //! a new filter filled with the list.
 
-use petal::{BatchResults, Borrowed, Error, HashSpec, MembershipMut, QuotientFilter};
+use petal::{
+    BatchResults, Borrowed, Error, HashSpec, Membership as _, MembershipMut, QuotientFilter,
+};
 
 /// Operations decoded from bytes, up to their end.
 struct Script<'a>(&'a [u8]);

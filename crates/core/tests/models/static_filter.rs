@@ -247,7 +247,11 @@ fn compare(
     let file = file_of(&filter, metadata);
     assert!(file == file_of(&sorted, metadata));
     let (read, text) = StaticFilter::read_from(&file[..]).expect("just written");
-    assert!(read == filter && text == metadata && read.fpr() == filter.fpr());
+    assert!(
+        read == filter
+            && text == metadata
+            && read.stats().estimated_fpr == filter.stats().estimated_fpr
+    );
     let aligned = Aligned::new(&file);
     let borrowed = StaticFilter::<Borrowed<'_>>::from_bytes(aligned.bytes()).expect("just written");
     assert!(borrowed == filter && petal_is_sound(&file));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use petal::{BatchResults, BloomFilter, ByteSize};
+use petal::{BatchResults, BloomFilter, ByteSize, Membership as _};
 
 use super::range::{FileRange, check_cancelled};
 use super::task::Task;

@@ -1,6 +1,6 @@
 //! Removes all keys from a filter.
 
-use petal::AnyFilter;
+use petal::{AnyFilter, Membership as _};
 
 use super::{CuckooOps, StoredFilter};
 use crate::error::FilterError;

@@ -1,6 +1,6 @@
 //! Inserts keys within a memory limit.
 
-use petal::{AnyFilter, BatchResults, WindowedBloomFilter};
+use petal::{AnyFilter, BatchResults, Membership as _, WindowedBloomFilter};
 
 use super::set_ops::is_saturated;
 use super::{StoredFilter, hashes};

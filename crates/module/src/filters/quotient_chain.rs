@@ -13,7 +13,7 @@
 use petal::embed::QuotientLayout;
 use petal::embed::{Relocator, SerializedView};
 use petal::math::layer_share;
-use petal::{AnyFilter, BatchResults, HashSpec, QuotientFilter};
+use petal::{AnyFilter, BatchResults, HashSpec, Membership as _, QuotientFilter};
 
 use super::cuckoo::{CuckooInfo, CuckooOps, GrowthLimits, MAX_COPIES};
 use crate::error::FilterError;

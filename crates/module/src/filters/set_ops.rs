@@ -2,7 +2,7 @@
 
 use petal::embed::SerializedView;
 use petal::math::Overlap;
-use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter};
+use petal::{AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, Membership as _};
 
 use super::{StoredFilter, hashes};
 use crate::error::FilterError;

@@ -37,7 +37,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use petal::BloomFilter;
+use petal::{BloomFilter, Membership as _};
 
 use super::ApproximateJob;
 use crate::error::Result;

@@ -14,7 +14,7 @@ mod common;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use petal::{BloomFilter, ByteSize};
+use petal::{BloomFilter, ByteSize, Membership as _};
 
 use super::planning::{Sample, estimated_insertions, filter_bytes};
 use super::report::Report;

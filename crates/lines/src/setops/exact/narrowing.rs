@@ -1,6 +1,6 @@
 //! The strategy [`Strategy::Narrow`](crate::setops::Strategy::Narrow): filters rule out most lines.
 
-use petal::{BloomFilter, ByteSize};
+use petal::{BloomFilter, ByteSize, Membership as _};
 
 use super::passes::{HASH_LOG_MEMORY, HashSink};
 use super::phases::Phases;

@@ -1,7 +1,7 @@
 //! Sizes of the filters of a job.
 
 use petal::embed::BlockedLayout;
-use petal::{BloomFilter, ByteSize};
+use petal::{BloomFilter, ByteSize, Membership as _};
 
 /// Maximum bits per key: a rate of 0.15 %. The cache misses of a larger filter, for every line, cost
 /// more than the records of the few false positives.

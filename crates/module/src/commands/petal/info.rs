@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use petal::AnyFilter;
+use petal::{AnyFilter, Membership as _};
 
 use crate::bindings::command_spec::{Arg, CommandSpec, RO_ACCESS, first_key};
 use crate::bindings::{Call, Command, ReplyError};
