@@ -10,7 +10,9 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use naive::{HeaderFields, Naive};
 use petal::embed::Layout;
-use petal::{BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key};
+use petal::{
+    BatchResults, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Membership as _,
+};
 
 #[derive(Arbitrary, Debug)]
 struct Run {

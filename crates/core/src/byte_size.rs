@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// two cannot be swapped.
 ///
 /// ```
-/// use petal::{BloomFilter, ByteSize};
+/// use petal::{BloomFilter, ByteSize, Membership};
 ///
 /// let filter = BloomFilter::with_memory(1_000_000, ByteSize::mib(1))?;
 /// assert!(filter.size_bytes() <= ByteSize::mib(1).as_u64());

@@ -6,7 +6,7 @@ use crate::no_std::*;
 /// How a filter answers a query of one key.
 ///
 /// ```
-/// use petal::ClassicBloomFilter;
+/// use petal::{ClassicBloomFilter, Membership};
 ///
 /// let mut filter = ClassicBloomFilter::with_bits(1000, 4)?;
 /// filter.insert("one");

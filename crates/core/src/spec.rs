@@ -192,7 +192,7 @@ impl FilterSpec {
 /// A size that the type does not have is an error when the filter is planned or built.
 ///
 /// ```
-/// use petal::{BloomFilter, ByteSize, HashSpec, QuotientFilter, ScalableBloomFilter};
+/// use petal::{BloomFilter, ByteSize, HashSpec, Membership, QuotientFilter, ScalableBloomFilter};
 ///
 /// let small = BloomFilter::builder().capacity(1000).fpr(0.001).build()?;
 /// let fixed = BloomFilter::builder().bits(1 << 20).probes(8).seed(7).build()?;
@@ -283,7 +283,7 @@ impl<F> Builder<F> {
         /// Needs a capacity and a rate, and excludes bits and probes.
         ///
         /// ```
-        /// use petal::BloomFilter;
+        /// use petal::{BloomFilter, Membership};
         ///
         /// let small = BloomFilter::builder().capacity(1_000_000).fpr(0.001).least_space(true).build()?;
         /// assert!(small.size_bytes() * 8 < 15_100_000);

@@ -111,7 +111,7 @@ impl Plan {
     }
 
     /// Returns the size of the empty filter in bytes, as
-    /// [`AnyFilter::size_bytes`].
+    /// [`Membership::size_bytes`](crate::Membership::size_bytes).
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         let width = u64::from(self.spec.bits_per_position());

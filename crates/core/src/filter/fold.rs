@@ -25,7 +25,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// divisors.
     ///
     /// ```
-    /// use petal::BloomFilter;
+    /// use petal::{BloomFilter, Membership};
     ///
     /// let mut large = BloomFilter::with_bits(4096, 8)?; // 8 blocks
     /// large.insert("one");
@@ -60,7 +60,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// this one, with the same probes and hash. It is the smallest such filter.
     ///
     /// ```
-    /// use petal::BloomFilter;
+    /// use petal::{BloomFilter, Membership};
     ///
     /// let mut day = BloomFilter::with_fpr(1_000, 0.01)?;
     /// let mut month = day.foldable(40_000, 0.01)?;
@@ -164,7 +164,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// # Ok::<_, petal::Error>(())
     /// ```
     ///
-    /// Source and assumptions: [`math::overlap`](crate::math::overlap).
+    /// Source and assumptions: see [`Overlap`].
     ///
     /// Cost: reads both filters; no memory.
     ///

@@ -317,7 +317,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     ///
     /// The result contains all common keys. Its false-positive rate is higher than that of a filter
     /// of the common keys alone, because bits that different keys set in both filters stay set.
-    /// [`inserted`](Self::inserted) is the estimated number of common keys.
+    /// [`inserted`](crate::Membership::inserted) is the estimated number of common keys.
     ///
     /// # Errors
     /// If the filters are not compatible; this filter is then unchanged.

@@ -16,7 +16,7 @@ const _: () = assert!(CHUNK <= SET_MAX);
 
 impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// Inserts a key without returning whether it was new. From then on
-    /// [`inserted`](Self::inserted) is an estimate from the bits, until the filter is
+    /// [`inserted`](crate::Membership::inserted) is an estimate from the bits, until the filter is
     /// cleared.
     ///
     /// Cost: as [`insert`](Self::insert) or less; `inserted` then reads the whole filter.
@@ -38,7 +38,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// [`put`](Self::put) for many keys.
     ///
     /// ```
-    /// use petal::BloomFilter;
+    /// use petal::{BloomFilter, Membership};
     ///
     /// let keys: Vec<u64> = (0..10_000).collect();
     /// let mut filter = BloomFilter::with_fpr(10_000, 0.01)?;
