@@ -83,7 +83,7 @@ fn examine(bytes: &[u8]) {
             assert_eq!(found.get(at), naive.contains(hash), "{hash:#x}");
         }
     }
-    let stats = filter.stats();
+    let stats = filter.as_dyn().stats();
     assert!((0.0..=1.0).contains(&stats.estimated_fpr), "{}", stats.estimated_fpr);
     assert!((0.0..=1.0).contains(&stats.fill_ratio));
     assert!(stats.estimated_len >= 0.0);

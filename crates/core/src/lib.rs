@@ -42,22 +42,23 @@
 //! | [`TypedBloomFilter`] | any `T: Hash`, in memory only |
 //!
 //! * The same work has the same method on every type: `contains`, `insert`, their batches, `save` and
-//!   `open`; `stats` returns the numbers of a filter, [`Stats`]. A
+//!   `open`; `stats` returns the numbers of a filter, [`Stats`]. The trait [`Membership`] has what
+//!   describes a filter: size, capacity, rate, hash. A
 //!   [`TypedBloomFilter`] stays in memory; an [`AtomicBloomFilter`] is saved as the filter that
 //!   `into_filter` returns.
-//! * [`AnyFilter`] holds a filter whose type is known only at run time. [`Membership`] and
-//!   [`MembershipMut`] are for code that is generic over types.
+//! * [`AnyFilter`] holds a filter whose type is known only at run time. Code that is generic over types
+//!   uses [`Membership`] and [`MembershipMut`].
 //! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.
-//! * [`FilterSpec`] describes a filter before it exists, [`Plan`] is what it will cost; [`math`] has the
-//!   formulas.
+//! * [`FilterSpec`] describes a filter before it exists, [`Plan`] is what it will cost, a [`Builder`]
+//!   makes a filter of one type; [`math`] has the formulas.
 //! * [`BatchResults`] holds the results of a batch. Batches overlap cache misses.
 //! * [`embed`] is for servers that contain filters.
 //!
 //! # Integers as keys
 //!
 //! Insert an integer as a key, `insert(&number)`, even if it is a hash that you computed: petal
-//! hashes it, and the false-positive rate holds for any pattern of numbers. The methods named
-//! `..._mixed_hash` take hashes whose every bit is random, and cannot check that: with plain
+//! hashes it, and the false-positive rate holds for any pattern of numbers. The methods of
+//! the traits named `..._mixed_hash` take hashes whose every bit is random, and cannot check that: with plain
 //! integers instead, a filter reports nearly everything as present. So it does with hashes that have bits
 //! in common: to divide keys among filters, use [`HashSpec::shard`], not bits of the hash.
 //!

@@ -1,5 +1,5 @@
 //! What all types of filters have in common: the traits for code that does not depend on the type,
-//! and the methods that each type has under its own name.
+//! and the methods that need no import of a trait.
 //!
 //! Both traits are sealed and object-safe. A call handles a batch of hashes, so that dynamic
 //! dispatch costs nothing per key. The results have one bit for each key.
@@ -22,7 +22,7 @@ use crate::stats::Stats;
 
 /// A filter of any type, for code that does not depend on the type. Sealed.
 ///
-/// Each type has these methods under its own name, without an import of the trait.
+/// Each type has `contains`, `stats` and `write_to` under its own name, too.
 ///
 /// ```
 /// use petal::{BatchResults, BloomFilter, Membership};

@@ -96,6 +96,16 @@ impl AtomicBloomFilter {
         BloomFilter::with_fpr(capacity, fpr).map(Self::from)
     }
 
+    /// Copies the filter into memory of its own. Keys that other threads insert meanwhile may be in the
+    /// copy or not.
+    ///
+    /// # Errors
+    /// If memory allocation fails.
+    pub fn try_clone(&self) -> Result<Self> {
+        let info = FilterInfo { inserted: self.inserted(), ..self.info };
+        Ok(Filter::from_parts(self.layout, self.hash, info, self.store.copy()?).into())
+    }
+
     /// Converts to a filter of one thread, in the same memory.
     #[must_use]
     pub fn into_filter(self) -> BloomFilter {
@@ -304,7 +314,9 @@ mod tests {
             let shared = AtomicBloomFilter::from(filter);
             assert_eq!(shared.store.lines().as_ptr().cast(), here);
             assert!(shared.contains("before") && shared.insert("within"));
+            let copy = shared.try_clone().unwrap().into_filter();
             let filter = shared.into_filter();
+            assert!(copy == filter && copy.inserted() == 2);
             assert_eq!(filter.store.lines().as_ptr(), here);
             assert!(filter.contains("before") && filter.contains("within"));
             assert_eq!(filter.inserted(), 2);

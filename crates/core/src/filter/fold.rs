@@ -164,7 +164,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// # Ok::<_, petal::Error>(())
     /// ```
     ///
-    /// Source and assumptions: see [`Overlap`].
+    /// Source and assumptions: [`Overlap`].
     ///
     /// Cost: reads both filters; no memory.
     ///

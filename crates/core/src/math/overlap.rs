@@ -42,6 +42,13 @@ pub struct Estimate {
 }
 
 /// Estimates of the sizes of two sets of keys, of their union and their intersection.
+///
+/// The sizes follow from the numbers of clear bits of both filters and of their OR, by
+/// [`cardinality`](super::cardinality): |A ∩ B| = |A| + |B| - |A ∪ B|. The errors are our own derivation by
+/// the delta method. They hold for filters of at least a few hundred bits, some of them clear, and
+/// independent uniform hashes.
+///
+/// Source of the estimates: Swamidass & Baldi 2007.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Overlap {

@@ -81,8 +81,8 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// Adds all keys of `other`. A key that is in both has the larger of the two numbers of copies,
     /// as if the keys of `other` were [inserted](Self::insert).
     ///
-    /// `other` may have another number of slots: see
-    /// [`check_compatible`](Self::check_compatible). A growing filter grows if needed.
+    /// `other` must have the same hash, and as many possible fingerprints or 2, 4, 8, … times as many;
+    /// the number of slots may differ. A growing filter grows if needed.
     ///
     /// Cost: two passes over both tables, and memory for a new one.
     ///

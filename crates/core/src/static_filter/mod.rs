@@ -164,7 +164,7 @@ impl<S: Store> StaticFilter<S> {
     }
 
     /// Returns the exact false-positive rate: the share of absent keys that are found by chance. It
-    /// is at most the [target rate](Membership::target_fpr), or with
+    /// is at most the [target rate](crate::Membership::target_fpr), or with
     /// [`Builder::fuse`] a millionth of it above.
     ///
     /// Cost: reads the cuts, a hundredth of the filter; with [`Builder::fuse`] constant.

@@ -18,8 +18,9 @@ pub(crate) use memory::Shared;
 mod memory {
     use super::super::cache_line::CacheLine;
     use super::super::owned::Owned;
-    use super::super::traits::Store as _;
+    use super::super::traits::{Store as _, StoreMut as _};
     use super::AtomicCacheLine;
+    use crate::error::Result;
     use crate::sync::Ordering;
 
     const _: () = assert!(
@@ -42,6 +43,15 @@ mod memory {
             // is that of the allocation, which is writable. The lines are not borrowed as plain
             // ones meanwhile: the field is private, and `Owned` leaves it by value only.
             unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) }
+        }
+
+        /// Copies the lines. Bits that other threads set meanwhile may be missing.
+        pub(crate) fn copy(&self) -> Result<Owned> {
+            let mut copy = Owned::zeroed(self.lines().len() as u64)?;
+            for (copy, line) in copy.lines_mut().iter_mut().zip(self.lines()) {
+                copy.0 = line.0.each_ref().map(|word| word.load(Ordering::Relaxed));
+            }
+            Ok(copy)
         }
 
         pub(crate) fn memory_usage(&self) -> u64 {
@@ -70,7 +80,6 @@ mod memory {
     #[cfg(test)]
     mod tests {
         use super::*;
-        use crate::store::StoreMut as _;
 
         #[test]
         fn conversion_keeps_the_memory() {
