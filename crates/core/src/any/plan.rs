@@ -10,9 +10,9 @@ use super::AnyFilter;
 use crate::byte_size::ByteSize;
 use crate::counting::{self, CountingFilter};
 use crate::error::{Error, Result};
-use crate::filter::builder;
 use crate::filter::layout::Layout;
 use crate::filter::layout::sealed::{AnyLayout, LayoutImpl as _};
+use crate::filter::size;
 use crate::filter::{Filter, FilterInfo};
 use crate::format::header::PAGE;
 use crate::format::kind::FilterType;
@@ -227,8 +227,8 @@ impl FilterSpec {
     pub fn plan(&self) -> Result<Plan> {
         self.check_fields()?;
         match self.filter_type {
-            FilterType::Bloom => bloom::<BlockedLayout>(self, builder::dimensions(self, 1)),
-            FilterType::Classic => bloom::<ClassicLayout>(self, builder::dimensions(self, 1)),
+            FilterType::Bloom => bloom::<BlockedLayout>(self, size::dimensions(self, 1)),
+            FilterType::Classic => bloom::<ClassicLayout>(self, size::dimensions(self, 1)),
             FilterType::Counting => bloom::<BlockedLayout>(self, counting::dimensions(self)),
             FilterType::CountingClassic => bloom::<ClassicLayout>(self, counting::dimensions(self)),
             FilterType::Cascade => Err(not_empty(self.filter_type)),
@@ -263,7 +263,7 @@ impl FilterSpec {
             (_, _, memory) => {
                 let plan = self.plan_of_rate()?;
                 if let Some(limit) = memory {
-                    builder::check_memory(limit, plan.size_bytes())?;
+                    size::check_memory(limit, plan.size_bytes())?;
                 }
                 Ok(plan)
             }

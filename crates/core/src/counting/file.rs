@@ -4,7 +4,7 @@
 use crate::no_std::*;
 use alloc::borrow::Cow;
 
-use super::builder::check_width;
+use super::size::check_width;
 use super::{CountingFilter, kind, planes, planes_of};
 use crate::embed::Relocator;
 use crate::error::{Error, Result};

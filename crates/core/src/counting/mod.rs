@@ -6,12 +6,12 @@
 //! Invariants: the planes have `width - 1` lines for each line of the filter. A hash that was
 //! inserted more often than removed is contained, unless a key was removed that was not inserted.
 
-mod builder;
 mod file;
 mod membership;
 mod planes;
+mod size;
 
-pub(crate) use builder::dimensions;
+pub(crate) use size::dimensions;
 
 use crate::batch::{for_each_hashed_group, key_methods};
 use crate::error::{Error, Result};

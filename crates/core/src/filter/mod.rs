@@ -12,7 +12,6 @@ use crate::no_std::*;
 pub(crate) mod atomic;
 #[cfg(test)]
 mod boundary_tests;
-pub(crate) mod builder;
 mod file;
 mod fold;
 pub(crate) mod layout;
@@ -20,6 +19,7 @@ mod membership;
 #[cfg(feature = "std")]
 pub(crate) mod parallel;
 mod put;
+pub(crate) mod size;
 pub(crate) mod typed;
 
 use crate::batch::{for_each_chunk, for_each_hashed_group};

@@ -17,15 +17,15 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-mod builder;
 mod change;
 mod file;
 mod grow;
 mod layout;
 mod membership;
+mod size;
 
-pub(crate) use builder::dimensions;
 pub use layout::QuotientLayout;
+pub(crate) use size::dimensions;
 
 use crate::batch::key_methods;
 use crate::error::{Error, Result};

@@ -18,12 +18,12 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 mod batch;
-mod builder;
 mod file;
 mod membership;
 pub(crate) mod plan;
+mod size;
 
-pub(crate) use builder::dimensions;
+pub(crate) use size::dimensions;
 
 use crate::batch::{for_each_chunk, try_for_each_chunk};
 use crate::byte_size::ByteSize;

@@ -11,15 +11,15 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-mod builder;
 mod change;
 mod file;
 mod layout;
 mod membership;
+mod size;
 mod union;
 
-pub(crate) use builder::dimensions;
 pub use layout::VectorQuotientLayout;
+pub(crate) use size::dimensions;
 
 use crate::batch::key_methods;
 use crate::error::{Error, Result};

@@ -19,15 +19,15 @@
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-mod builder;
 mod change;
 mod counts;
 mod file;
 mod membership;
 mod params;
 pub(crate) mod plan;
+mod size;
 
-pub(crate) use builder::dimensions;
+pub(crate) use size::dimensions;
 
 use crate::batch::for_each_chunk;
 use crate::error::Result;

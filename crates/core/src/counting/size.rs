@@ -3,8 +3,8 @@
 use super::CountingFilter;
 use crate::error::{Error, Result};
 use crate::filter::FilterInfo;
-use crate::filter::builder;
 use crate::filter::layout::Layout;
+use crate::filter::size;
 use crate::spec::{BuildEmpty, FilterSpec};
 
 impl<L: Layout> BuildEmpty for CountingFilter<L> {
@@ -17,7 +17,7 @@ impl<L: Layout> BuildEmpty for CountingFilter<L> {
 /// Returns the layout of the bits of a counting filter, and its plan.
 pub(crate) fn dimensions<L: Layout>(spec: &FilterSpec) -> Result<(L, FilterInfo)> {
     let width = check_width(spec.counter_width.into())?;
-    builder::dimensions(spec, width.into())
+    size::dimensions(spec, width.into())
 }
 
 /// Returns a valid width.
