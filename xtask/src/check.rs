@@ -12,14 +12,19 @@ pub(crate) fn check() -> Result {
     arch::arch(false)?;
     words::words(&[])?;
     wasm::check_without_std_feature()?;
-    Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
-    Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
+    let lints = ["--all-targets", "--", "-D", "warnings"];
+    Step::cargo(&[&["clippy"], &WORKSPACE[..], &lints].concat()).run()?;
+    let doc = [&["doc", "--no-deps"], &WORKSPACE[..]].concat();
+    Step::cargo(&doc).env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
-/// What every test of the workspace is compiled with: all crates and all features of the program. Another selection
-/// would compile the crates once more.
-pub(crate) const WORKSPACE: [&str; 3] =
-    ["--workspace", "--features", "petal-cli/object-store,petal-cli/parquet"];
+/// What is checked and tested: all crates, with all features of the program and with SQLite. Another selection would
+/// compile the crates once more.
+pub(crate) const WORKSPACE: [&str; 3] = [
+    "--workspace",
+    "--features",
+    "petal-cli/object-store,petal-cli/parquet,petal-bench-vs/lab,petal-example-crawler/sqlite",
+];
 
 /// Builds all tests of the workspace.
 pub(crate) fn build_tests() -> Result {

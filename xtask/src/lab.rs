@@ -12,7 +12,17 @@ pub(crate) fn run(args: &[&str]) -> Result {
     if measures && let Err(problem) = install() {
         eprintln!("cargo x lab: without PostgreSQL: {problem}");
     }
-    let runner = ["bench", "--quiet", "--package", "petal-bench-vs", "--bench", "lab", "--"];
+    let runner = [
+        "bench",
+        "--quiet",
+        "--package",
+        "petal-bench-vs",
+        "--features",
+        "lab",
+        "--bench",
+        "lab",
+        "--",
+    ];
     let home = root().join(peers::HOME);
     Step::cargo(&[&runner[..], args].concat()).env("PETAL_PEERS", &home.to_string_lossy()).run()
 }
