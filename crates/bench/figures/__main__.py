@@ -1,7 +1,7 @@
 """Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows.
 
-Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. A benchmark gives the texts
-between the markers of a page, and plots in a folder beside it.
+Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. Plots are in a
+folder beside their page.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from .lab import Lab
 from .line_files import common_plot
 from .rows import Plot, Results
 
-Made = tuple[str, dict[str, str], dict[str, Plot]]
+# A page, the texts between its markers, and plots by name.
+Generated = tuple[str, dict[str, str], dict[str, Plot]]
 PERFORMANCE = "docs/performance/README.md"
 
 
-def of_filters(path: Path) -> Made:
+def of_filters(path: Path) -> Generated:
     results = Results(path)
     lines = [
         f"| {one.work} | {one.wanted} | {one.measured()} | {one.verdict()} |\n" for one in filters.targets(results)
@@ -34,7 +35,7 @@ def of_filters(path: Path) -> Made:
     return PERFORMANCE, {"targets": table}, plots
 
 
-def of_family(path: Path) -> Made:
+def of_family(path: Path) -> Generated:
     results = Results(path)
     texts = {
         "space": filters.space_table(results),
@@ -44,16 +45,16 @@ def of_family(path: Path) -> Made:
     return PERFORMANCE, texts | {"source": results.source}, {"family-space": filters.family_plot(results)}
 
 
-def of_family_avx2(path: Path) -> Made:
+def of_family_avx2(path: Path) -> Generated:
     results = Results(path)
     return PERFORMANCE, {"avx2": filters.ratio_table(results) + "\n" + results.source}, {}
 
 
-def of_files(path: Path) -> Made:
+def of_files(path: Path) -> Generated:
     return PERFORMANCE, {}, {"common": common_plot(path)}
 
 
-def of_lab(path: Path) -> Made:
+def of_lab(path: Path) -> Generated:
     lab = Lab(path)
     texts = {"ways": lab.ways(), "sizes": lab.sizes(), "claims": lab.claims(), "sample": lab.sample()}
     return "docs/uses/lab.md", texts | {"source": lab.source}, {"lab": lab.plot()}

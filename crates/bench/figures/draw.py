@@ -10,6 +10,7 @@ from .rows import Plot, short, size
 
 
 def digest(plot: Plot) -> str:
+    """Returns a number that changes with the data of a plot."""
     return hashlib.sha256(json.dumps(plot).encode()).hexdigest()[:16]
 
 
