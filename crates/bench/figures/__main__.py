@@ -1,7 +1,7 @@
 """Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows.
 
-Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. Plots are in a
-folder beside their page.
+Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. Plots are in a folder
+beside their page.
 """
 
 from __future__ import annotations

@@ -25,9 +25,8 @@ def size(n: float) -> str:
     zeros = len(digits) - len(first)
     if zeros <= 3 or len(first) > 2:
         return digits
-    return (
-        ("" if first == "1" else f"{first}·") + "10" + str(zeros).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    )
+    power = "10" + str(zeros).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if first == "1" else f"{first}·{power}"
 
 
 def distinct(value: float, bound: float | None, places: int) -> str:
