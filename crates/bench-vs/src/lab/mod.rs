@@ -2,7 +2,7 @@
 //!
 //! A way is a [`SeenSet`]. [`ways`] lists them; [`measure`] fills one with half of the generated URLs and queries it for
 //! seen and new ones, in a process of its own ([`program`]). [`claims`] measures what articles say about filters, with
-//! the textbook filter of [`bits`] and the well-known Java sample of [`java_sample`]. [`page`] writes the tables.
+//! the textbook filter of [`bits`] and the well-known Java sample of [`java_sample`].
 
 pub mod bits;
 pub mod claims;
@@ -10,7 +10,6 @@ pub mod databases;
 pub mod filters;
 pub mod java_sample;
 pub mod measure;
-pub mod page;
 pub mod program;
 pub mod rows;
 pub mod sets;
