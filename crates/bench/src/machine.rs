@@ -63,7 +63,7 @@ impl Machine {
     /// machine, compiler and commit are the last.
     ///
     /// # Errors
-    /// A sentence, if the file cannot be written.
+    /// If the file cannot be written.
     pub fn save(&self, bench: &str, rows: &[Fields]) -> Result<PathBuf, String> {
         let last =
             [("machine", &self.description), ("rustc", &self.rustc), ("commit", &self.commit)];
@@ -82,7 +82,7 @@ impl Machine {
     /// head.
     ///
     /// # Errors
-    /// A sentence, if the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(
         &self,
         suffix: &str,

@@ -68,7 +68,7 @@ impl Measured {
 /// Measures a way with a number of URLs.
 ///
 /// # Errors
-/// A sentence: the set cannot be made, a database fails, or an answer is wrong that must be right.
+/// If the set cannot be made, a database fails, or an answer is wrong that must be right.
 pub fn measure(way: Way, keys: u64, places: &Places) -> Result<Measured, String> {
     let corpus = Corpus::new(SEED, keys, keys / 2, Order::Shuffled).ok_or("too many URLs")?;
     if !way.is_database() {

@@ -23,7 +23,7 @@ pub trait SeenSet {
     /// Adds URLs, at most [`BATCH`].
     ///
     /// # Errors
-    /// A sentence, if a database refuses them.
+    /// If a database refuses them.
     fn insert(&mut self, urls: &[&str]) -> Result<(), String>;
 
     /// Adds URLs whose time is not measured. A database that is measured row by row adds them in batches.
@@ -37,7 +37,7 @@ pub trait SeenSet {
     /// Completes the set after the last URL was added.
     ///
     /// # Errors
-    /// A sentence, if it cannot be built.
+    /// If it cannot be built.
     fn finish(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -45,13 +45,13 @@ pub trait SeenSet {
     /// Appends to `found`, for each URL, whether it was seen.
     ///
     /// # Errors
-    /// A sentence, if a database fails.
+    /// If a database fails.
     fn contains(&mut self, urls: &[&str], found: &mut Vec<bool>) -> Result<(), String>;
 
     /// Deletes URLs. False if the set has no deletion.
     ///
     /// # Errors
-    /// A sentence, if a database fails.
+    /// If a database fails.
     fn remove(&mut self, _urls: &[&str]) -> Result<bool, String> {
         Ok(false)
     }
@@ -59,7 +59,7 @@ pub trait SeenSet {
     /// Stops and starts again, as after the end of the process. False if the set is lost then.
     ///
     /// # Errors
-    /// A sentence, if it cannot be opened again.
+    /// If it cannot be opened again.
     fn restart(&mut self) -> Result<bool, String> {
         Ok(false)
     }
@@ -67,7 +67,7 @@ pub trait SeenSet {
     /// Returns the bytes on disk; 0 for a set in memory.
     ///
     /// # Errors
-    /// A sentence, if they cannot be read.
+    /// If they cannot be read.
     fn disk_bytes(&mut self) -> Result<u64, String> {
         Ok(0)
     }

@@ -18,12 +18,12 @@ static DEFAULT_KEYS: [u64; 1] = [1_000_000];
 /// Rows of fewer URLs are not kept.
 const KEPT_FROM: u64 = 1_000_000;
 /// The number of URLs of the claims, unless fewer are given.
-const CLAIMS: u64 = 1_000_000;
+const CLAIMS_KEYS: u64 = 1_000_000;
 /// The figures in the printed table, in the order of their rows.
 const SHOWN: [&str; 7] =
     ["insert", "query", "memory", "disk", "false positives", "survives a restart", "deletes"];
-/// Selects the claims.
-const CLAIMS_NAME: &str = "claims";
+/// What `--only` selects the claims with.
+const ONLY_CLAIMS: &str = "claims";
 
 /// Measures ways to remember which URLs were seen: databases, sets, bitmaps, filters. About two minutes by default
 #[derive(Clone, Debug, clap::Parser)]
@@ -47,7 +47,7 @@ pub struct Args {
 /// Runs the command and returns the text to print.
 ///
 /// # Errors
-/// A sentence.
+/// If a way cannot be measured, or rows cannot be written.
 pub fn run(args: &Args, progress: &dyn Fn(&str)) -> Result<String, String> {
     let temp = args.temp_dir.clone().unwrap_or_else(|| root().join("target/lab"));
     std::fs::create_dir_all(&temp).map_err(|e| format!("{}: {e}", temp.display()))?;
@@ -58,7 +58,8 @@ pub fn run(args: &Args, progress: &dyn Fn(&str)) -> Result<String, String> {
         return Err(format!("--keys {few}: the minimum is 10000"));
     }
     if let Some(name) = &args.way {
-        let way = Way::named(name).ok_or_else(|| format!("no way {name:?}"))?;
+        let way = Way::named(name)
+            .ok_or_else(|| format!("--way {name:?}: no such way to remember URLs"))?;
         let rows = measure(way, sizes[0], &places)?.rows(way, sizes[0]);
         let line = |row: &Row| format!("{}\t{}\t{}\n", row.figure, row.value, row.unit);
         return Ok(rows.iter().map(line).collect());
@@ -66,15 +67,15 @@ pub fn run(args: &Args, progress: &dyn Fn(&str)) -> Result<String, String> {
     let machine = Machine::read();
     let mut text = format!("{}\n", machine.line());
     for &keys in sizes {
-        let rows = all_ways(args, keys, &places, progress)?;
-        text += &keep(args, &machine, keys, &rows)?;
+        let rows = measure_ways(args, keys, &places, progress)?;
+        text += &save_rows(args, &machine, keys, &rows)?;
         text += &table(keys, &rows);
     }
-    if args.only.is_empty() || args.only.iter().any(|name| name == CLAIMS_NAME) {
-        let keys = sizes[0].min(CLAIMS);
+    if args.only.is_empty() || args.only.iter().any(|name| name == ONLY_CLAIMS) {
+        let keys = sizes[0].min(CLAIMS_KEYS);
         progress(&format!("{keys} URLs: claims"));
         let rows = claims::measure(keys)?;
-        text += &keep(args, &machine, keys, &rows)?;
+        text += &save_rows(args, &machine, keys, &rows)?;
         for row in rows.iter().filter(|row| row.unit == "of new URLs") {
             let Row { case, size, figure, value, .. } = row;
             text += &format!("{size:>8} URLs, {case:<48} {figure:<20} {value:.7}\n");
@@ -84,7 +85,7 @@ pub fn run(args: &Args, progress: &dyn Fn(&str)) -> Result<String, String> {
 }
 
 /// Measures the selected ways.
-fn all_ways(
+fn measure_ways(
     args: &Args,
     keys: u64,
     places: &Places,
@@ -94,7 +95,7 @@ fn all_ways(
         |way: &Way| args.only.is_empty() || args.only.iter().any(|text| way.name.contains(text));
     let mut rows = Vec::new();
     for way in WAYS.into_iter().filter(is_selected) {
-        if let Some(reason) = way.left_out(keys, places) {
+        if let Some(reason) = way.skip_reason(keys, places) {
             progress(&format!("{keys} URLs: {}: left out: {reason}", way.name));
             continue;
         }
@@ -145,7 +146,7 @@ fn table(keys: u64, rows: &[Row]) -> String {
 }
 
 /// Appends rows to today's result file, and returns a line about it.
-fn keep(args: &Args, machine: &Machine, keys: u64, rows: &[Row]) -> Result<String, String> {
+fn save_rows(args: &Args, machine: &Machine, keys: u64, rows: &[Row]) -> Result<String, String> {
     if keys < KEPT_FROM || rows.is_empty() {
         return Ok(String::new());
     }

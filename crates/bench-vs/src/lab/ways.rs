@@ -113,7 +113,7 @@ impl Way {
     /// Makes an empty set for a number of URLs.
     ///
     /// # Errors
-    /// A sentence: it cannot be made, or its server does not start.
+    /// If it cannot be made, or its server does not start.
     pub fn make(&self, keys: u64, places: &Places) -> Result<Box<dyn SeenSet>, String> {
         Ok(match self.kind {
             Kind::Postgres(rows) => {
@@ -134,7 +134,7 @@ impl Way {
     }
 
     /// Returns why the way is left out for a number of URLs: the memory, the disk or the time that it needs.
-    pub fn left_out(&self, keys: u64, places: &Places) -> Option<String> {
+    pub fn skip_reason(&self, keys: u64, places: &Places) -> Option<String> {
         if self.is_database() && keys > MOST_ROWS {
             return Some(format!("databases are measured with at most {MOST_ROWS} rows"));
         }

@@ -40,7 +40,7 @@ impl FilterArgs {
     /// Returns the numbers of keys, `defaults` if none are given.
     ///
     /// # Errors
-    /// A sentence, if rows are to be kept that are not those of a complete run.
+    /// If rows are to be kept that are not those of a complete run.
     pub fn numbers(&self, defaults: &[u64]) -> Result<Vec<u64>, String> {
         let numbers = match &self.numbers[..] {
             [] if self.quick => vec![100_000],
@@ -78,7 +78,7 @@ impl Program {
     /// other rows, and a table for each number.
     ///
     /// # Errors
-    /// A sentence: about arguments, a filter that cannot be made, a wrong answer, or the file.
+    /// If arguments are wrong, a filter cannot be made, an answer is wrong, or the file cannot be written.
     pub fn run(&self, args: &FilterArgs, progress: &dyn Fn(&str)) -> Result<String, String> {
         let (mut all, mut tables) = (Vec::new(), String::new());
         for keys in args.numbers(self.numbers)? {
@@ -96,7 +96,7 @@ impl Program {
 /// a file; or returns them, if they are not to be kept.
 ///
 /// # Errors
-/// A sentence, if the file cannot be written.
+/// If the file cannot be written.
 pub fn save(
     args: &FilterArgs,
     (suffix, command_of_file): (&str, &str),
