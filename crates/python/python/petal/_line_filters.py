@@ -7,6 +7,7 @@ import time
 from typing import Unpack
 
 from petal._arguments import (
+    DEFAULTS,
     JobOptions,
     Out,
     Path,
@@ -29,7 +30,7 @@ from petal._petal import open as _open
 from petal._report import Report, read_result
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def build(
     inputs: Paths,
     out: Out,
@@ -100,7 +101,7 @@ def build(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def check(
     filter: Filter | Path,
     inputs: Paths,
@@ -148,7 +149,7 @@ def check(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def seen(
     filter: Path,
     *inputs: Paths,

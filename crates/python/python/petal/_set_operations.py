@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeVar, Unpack
 
 from petal._arguments import (
+    DEFAULTS,
     JobOptions,
     Out,
     Path,
@@ -45,7 +46,7 @@ __all__ = [
 Key = TypeVar("Key", bytes, str)
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def common(
     a: Paths,
     *others: Path,
@@ -122,7 +123,7 @@ def common(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def diff(
     a: Paths,
     *others: Paths,
@@ -147,7 +148,7 @@ def diff(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def symdiff(
     a: Paths,
     b: Paths,
@@ -167,7 +168,7 @@ def symdiff(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def dedup(
     *inputs: Paths,
     only_duplicates: bool = False,
@@ -216,7 +217,7 @@ def _dedup_operation(only_duplicates: bool, only_unique: bool, approx: bool, res
     return names[0].removeprefix("only_")
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def count(
     *inputs: Paths,
     sort: Literal["appearance", "count"] = "appearance",
