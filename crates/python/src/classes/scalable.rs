@@ -9,7 +9,7 @@ use crate::state::Storage;
 
 /// A Bloom filter that grows: when its newest layer is full it adds one, `growth` times as large.
 /// The rate of all layers together stays below `fpr`, as far as 64-bit hashes reach it. `capacity` is
-/// that of the first layer.
+/// that of the first layer; other arguments as for `BloomFilter`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ScalableBloomFilter;
 
@@ -40,7 +40,7 @@ impl ScalableBloomFilter {
         })
     }
 
-    /// Whether the layers keep `fpr` when they are full. False only for a very low `fpr` and very many
+    /// Whether the layers keep `fpr` when they are full. `False` only for a very low `fpr` and very many
     /// keys: 64-bit hashes do not reach it, and the filter grows on at the rate that is possible.
     #[getter]
     fn keeps_fpr(slf: &Bound<'_, Self>) -> PyResult<bool> {

@@ -446,14 +446,13 @@ def common(
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in the order of `a`.
 
-    With `at_least`, each path in `b` is an input of its own, and a line must be in at least this
-    number of them, at most 126.
-
     - `a`, `b`: a file, or an iterable of files that are read as one input. The output folder of
       another job stands for its parts, a `file:` URI for its path. All workers must see these
       files, `out` and `work` under the same paths as the driver. A compressed file (gzip, zstd)
       is read by one task.
     - `out`: a new or empty folder, used by one job at a time. With `None` lines are only counted.
+    - `at_least`: each path in `b` is an input of its own, and a line must be in at least this number
+      of them, at most 126.
     - `work`: folder for temporary data that tasks exchange [the parent of `out`].
     - `memory_limit`: memory of each task, in bytes or like `"1G"` [1 GiB].
     - `jobs`: threads of a task that reads lines [1]; unions and exact decisions use one.
@@ -493,7 +492,7 @@ def diff(
 ) -> Report:
     """Writes the distinct lines of `a` that are not in `b` to the folder `out`, in a's order.
 
-    Arguments and errors are those of :func:`common`. Cost: reads `a` twice; a task that builds a
+    Arguments and errors are those of `common`. Cost: reads `a` twice; a task that builds a
     union holds three filters of `a`.
     """
     options = _read("diff", ExactOptions, given)
@@ -511,7 +510,7 @@ def symdiff(
     """Writes the distinct lines that are in only one of `a` and `b` to the folder `out`: those of `a`,
     then those of `b`.
 
-    Arguments and errors are those of :func:`common`. Cost: that of `diff(a, b)` and `diff(b, a)`.
+    Arguments and errors are those of `common`. Cost: that of `diff(a, b)` and `diff(b, a)`.
     """
     options = _read("symdiff", ExactOptions, given)
     return _run("symdiff", engine, a, b, out, options)
@@ -532,7 +531,7 @@ def dedup(
     - `only_duplicates`: write each line that occurs at least twice, once.
     - `only_unique`: write the lines that occur exactly once.
 
-    Other arguments, errors and cost are those of :func:`diff`.
+    Other arguments, errors and cost are those of `diff`.
     """
     operation = "dedup"
     if read_flag("only_duplicates", only_duplicates):
@@ -566,11 +565,12 @@ def build(
     fields of its header: the number of inserted keys is an estimate, as in every union, and the
     checksum includes it. The layout and the bits are the same, so the two files have a union.
 
+    - `paths`, `out`: files of lines; the filter file.
     - `capacity`: number of lines that the filter is planned for [they are counted first].
-    - `fpr`: false-positive rate [0.01].
+    - `fpr`: false-positive rate.
     - `memory_limit`: memory of each task; twice the size of the filter must fit [1 GiB].
-    - `json_key`, `key_transform`: as in :func:`common`; the filter's file records them.
-    - Other arguments are those of :func:`common`.
+    - `json_key`, `key_transform`: as in `common`; the filter's file records them.
+    - Other arguments are those of `common`.
 
     Cost: reads the files once, or twice if lines are counted; each slot holds a filter.
     """
@@ -611,11 +611,11 @@ def check(
 ) -> Report:
     """Writes the lines of files that a filter contains to the folder `out`, in order, with repeats.
 
-    - `filter`: the path of a filter file.
+    - `paths`, `filter`: files of lines; the path of a filter file.
     - `invert`: write the lines that the filter does not contain.
-    - `key_transform`: as in :func:`common` [those that the filter records; others raise
+    - `key_transform`: as in `common` [those that the filter records; others raise
       `IncompatibleError`].
-    - Other arguments and errors are those of :func:`common`.
+    - Other arguments and errors are those of `common`.
 
     Cost: reads the files once. The driver reads the filter twice, to verify it and to copy it to
     the work folder, where workers map it.
