@@ -3,14 +3,8 @@
     python crates/python/reference.py [--check]
 
 Signatures come from the source and the stubs, docstrings from the source and the extension module. A docstring is
-Markdown. The text from `<!-- generated: FORM MODULE FILE NAME... -->` to `<!-- end -->` is generated in one of these forms:
-
-| form | text |
-|---|---|
-| `sections` | a section for each function, with its docstring, or class, also with its methods and properties |
-| `exceptions` | a table of exceptions |
-| `options` | the keywords that `…` stands for in signatures |
-
+Markdown. The page is generated from `<!-- generated: FORM MODULE FILE NAME... -->` to `<!-- end -->`: `sections` are of
+functions and classes, `exceptions` is a table, `options` has the keywords that `…` stands for in signatures.
 `--check` writes nothing, and fails if the page differs.
 """
 
@@ -29,64 +23,75 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs/reference/python.md"
 PART = re.compile(r"(<!-- generated: (.*?) -->\n).*?(<!-- end -->)", re.S)
 
-#: The shared options of the jobs in each module; others are in their signatures.
+#: The options that `…` stands for, in each module that declares options.
 SHARED = {_arguments: _arguments.ReadOptions, options: options.Options}
 
-#: Operators that are other names of methods.
-OPERATORS = {"union": {"__or__": "a | b", "__ior__": "a |= b"}, "intersection": {"__and__": "a & b", "__iand__": "a &= b"}}
+#: Operators of methods.
+OR, AND = {"__or__": "a | b", "__ior__": "a |= b"}, {"__and__": "a & b", "__iand__": "a &= b"}
+OPERATORS = {"union": OR, "intersection": AND}
 
 
 class File:
     """A file of the package: its functions and classes by name, and their docstrings."""
 
     def __init__(self, module, name):
-        #: The public module.
-        self.module, self.is_stub = module, name.endswith(".pyi")
+        #: The public name of the module.
+        self.module = module
+        self.is_stub = name.endswith(".pyi")
         body = ast.parse((HERE / "python/petal" / name).read_text()).body
         self.nodes = {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
-    def doc(self, *names):
-        """Returns the docstring of a function, of a class, or of a member of a class."""
-        if self.is_stub:
-            found = _petal
-            for name in names:
-                found = getattr(found, name)
-            return inspect.getdoc(found)
-        node = self.nodes[names[0]]
-        for name in names[1:]:
-            node = next(member for member in self.members(node) if member.name == name)
-        return ast.get_docstring(node)
+    def doc(self, node, member=None):
+        """Returns the docstring of a function, of a class or of a member of a class."""
+        if not self.is_stub:
+            return ast.get_docstring(member or node)
+        found = getattr(_petal, node.name)
+        return inspect.getdoc(getattr(found, member.name) if member else found)
 
     def members(self, node):
-        """Returns the public methods and properties of a class and of its private base."""
-        bases = [self.nodes[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id[0] == "_"]
-        body = [item for one in (node, *bases) for item in one.body if isinstance(item, ast.FunctionDef)]
-        return list({item.name: item for item in reversed(body) if item.name[0] != "_"}.values())[::-1]
+        """Returns the public methods and properties of a class and of its private bases, overloads once."""
+        bases = [self.nodes[base.id] for base in node.bases if ast.unparse(base).startswith("_")]
+        members = {}
+        for member in functions([*node.body, *(item for base in bases for item in base.body)]):
+            if not member.name.startswith("_"):
+                members.setdefault(member.name, member)
+        return members.values()
 
     def signature(self, function, name):
         """Returns a call of the function with its arguments and defaults, without types."""
         args = function.args
         positional = [arg.arg for arg in args.posonlyargs + args.args]
-        if positional and positional[0] == "engine":
+        if positional[:1] == ["engine"]:
             positional[0] = self.module.removeprefix("petal.")
         defaults = [None] * (len(positional) - len(args.defaults)) + args.defaults
         shown = [argument(*each) for each in zip(positional, defaults) if each[0] not in ("self", "cls")]
         keywords = [argument(arg.arg, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults)]
         if args.kwarg:
-            kind = args.kwarg.annotation.slice.id
-            module = next(module for module in SHARED if hasattr(module, kind))
-            own = getattr(module, kind).__annotations__.keys() - SHARED[module].__annotations__.keys()
-            keywords += [f"{each}={module.DEFAULTS.get(each)!r}" for each in getattr(module, kind).__annotations__ if each in own]
-            keywords.append("…")
-        star = [f"*{args.vararg.arg}"] if args.vararg else ["*"] if keywords else []
-        return f"`{name}({', '.join(shown + star + keywords)})`"
+            keywords += own_options(args.kwarg.annotation.slice.id)
+        if args.vararg:
+            shown.append(f"*{args.vararg.arg}")
+        elif keywords:
+            shown.append("*")
+        return f"`{name}({', '.join(shown + keywords)})`"
 
-    def name(self, name):
-        return f"{self.module}.{name}"
+
+def functions(body):
+    return [item for item in body if isinstance(item, ast.FunctionDef)]
 
 
 def argument(name, default):
     return name if default is None else f"{name}={ast.unparse(default)}"
+
+
+def own_options(name):
+    """Returns the options of a kind that are not shared, and `…` for those that are."""
+    module = next(module for module in SHARED if hasattr(module, name))
+    shared = defaults(module, SHARED[module])
+    return [*(option for option in defaults(module, getattr(module, name)) if option not in shared), "…"]
+
+
+def defaults(module, kind):
+    return [f"{name}={module.DEFAULTS.get(name)!r}" for name in kind.__annotations__]
 
 
 def wrapped(text):
@@ -105,68 +110,71 @@ def markdown(doc):
 
 
 def table(head, rows):
-    """Returns a table; `rows` has the names and the docstring of each."""
-    lines = [f"| {names} | {' '.join(doc.split(chr(10) * 2)[0].split())} |".replace("`a |", "`a \\|") for names, doc in rows]
-    return "\n".join([head, "|---|---|", *lines])
+    """Returns a table; `rows` has the names and the docstring of each, of which it shows the first paragraph."""
+    lines = []
+    for names, doc in rows:
+        first = doc.partition("\n\n")[0]
+        lines.append(f"| {names} | {' '.join(first.split())} |")
+    return "\n".join([f"| {head} |", "|---|---|", *lines])
 
 
 def sections(file, names):
     known = {}
     for name in names:
-        node = file.nodes[name]
-        heading = name if file.module == "petal" else file.name(name)
-        yield f"### `{heading}`"
-        if isinstance(node, ast.FunctionDef):
-            yield wrapped(file.signature(node, file.name(name)))
-            yield markdown(file.doc(name))
-        else:
+        node, shown = file.nodes[name], f"{file.module}.{name}"
+        yield f"### `{name if file.module == 'petal' else shown}`"
+        if isinstance(node, ast.ClassDef):
             yield from class_section(file, node, known)
+        else:
+            yield wrapped(file.signature(node, shown))
+            yield markdown(file.doc(node))
 
 
 def class_section(file, node, known):
-    """Yields the paragraphs of a class. `known` has the rows of other classes, whose methods are not described again."""
-    functions = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
-    if "__new__" in functions:
-        yield wrapped(file.signature(functions["__new__"], node.name))
-    yield markdown(file.doc(node.name))
-    fields = [
-        (f"`{item.target.id}`", ast.literal_eval(doc.value))
-        for item, doc in zip(node.body, node.body[1:])
-        if isinstance(item, ast.AnnAssign) and isinstance(doc, ast.Expr)
-    ]
-    if fields:
-        yield table("| field | value |", fields)
-    methods, properties, same = [], [], {}
-    for item in file.members(node):
-        doc = file.doc(node.name, item.name)
-        if any(isinstance(each, ast.Name) and each.id == "property" for each in item.decorator_list):
-            properties.append((f"`{item.name}`", doc))
+    """Yields the paragraphs of a class. `known` has the methods of the classes before, which are only named."""
+    own = {function.name: function for function in functions(node.body)}
+    if "__new__" in own:
+        yield wrapped(file.signature(own["__new__"], node.name))
+    yield markdown(file.doc(node))
+    tables = {"field | value": fields(node), "method | effect": [], "property | value": []}
+    same = {}
+    for member in file.members(node):
+        doc = file.doc(node, member)
+        if "property" in map(ast.unparse, member.decorator_list):
+            tables["property | value"].append((f"`{member.name}`", doc))
             continue
-        operators = [shown for name, shown in OPERATORS.get(item.name, {}).items() if name in functions]
-        row = (", ".join([file.signature(item, item.name), *(f"`{shown}`" for shown in operators)]), doc)
-        first = known.setdefault(row, node.name)
-        if first == node.name:
-            methods.append(row)
+        operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in own]
+        row = ", ".join([file.signature(member, member.name), *operators]), doc
+        if (first := known.setdefault(row, node.name)) == node.name:
+            tables["method | effect"].append((row[0].replace("|", "\\|"), doc))
         else:
             same.setdefault(first, []).append(row[0])
-    if methods:
-        yield table("| method | effect |", methods)
-    if properties:
-        yield table("| property | value |", properties)
-    for first, names in same.items():
-        yield wrapped(f"As in `{first}`: {', '.join(names)}.")
+    yield from (table(head, rows) for head, rows in tables.items() if rows)
+    yield from (wrapped(f"As in `{first}`: {', '.join(names)}.") for first, names in same.items())
+
+
+def fields(node):
+    """Returns the fields of a data class, with the docstring after each."""
+    return [
+        (f"`{field.target.id}`", ast.literal_eval(doc.value))
+        for field, doc in zip(node.body, node.body[1:])
+        if isinstance(field, ast.AnnAssign) and isinstance(doc, ast.Expr)
+    ]
 
 
 def exceptions(file, names):
-    bases = {name: " and ".join(f"`{base.id}`" for base in file.nodes[name].bases) for name in names}
-    yield table("| exception | meaning |", [(f"`{name}`", f"{file.doc(name)} A subclass of {bases[name]}.") for name in names])
+    rows = []
+    for node in (file.nodes[name] for name in names):
+        bases = " and ".join(f"`{base.id}`" for base in node.bases)
+        rows.append((f"`{node.name}`", f"{file.doc(node)} A subclass of {bases}."))
+    yield table("exception | meaning", rows)
 
 
 def shared_options(_, names):
-    for name in names:
-        module = next(module for module in SHARED if hasattr(module, name))
-        shown = [f"`{each}={module.DEFAULTS.get(each)!r}`" for each in SHARED[module].__annotations__]
-        yield wrapped(f"`…` in a signature stands for the keywords {', '.join(shown)}.")
+    for module, kind in SHARED.items():
+        if kind.__name__ in names:
+            shown = ", ".join(f"`{option}`" for option in defaults(module, kind))
+            yield wrapped(f"`…` in a signature stands for the keywords {shown}.")
 
 
 FORMS = {"sections": sections, "exceptions": exceptions, "options": shared_options}
