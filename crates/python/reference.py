@@ -49,13 +49,14 @@ class File:
         return inspect.getdoc(getattr(found, member.name) if member else found)
 
     def members(self, node):
-        """Returns the public methods and properties of a class and of its private bases, overloads once."""
-        bases = [self.nodes[base.id] for base in node.bases if ast.unparse(base).startswith("_")]
+        """Returns the methods and properties of a class and of its private bases by name, overloads once."""
         members = {}
-        for member in functions([*node.body, *(item for base in bases for item in base.body)]):
-            if not member.name.startswith("_"):
-                members.setdefault(member.name, member)
-        return members.values()
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef):
+                members.setdefault(item.name, item)
+        for base in map(ast.unparse, node.bases):
+            members |= self.members(self.nodes[base]) if base.startswith("_") else {}
+        return members
 
     def signature(self, function, name):
         """Returns a call of the function with its arguments and defaults, without types."""
@@ -73,10 +74,6 @@ class File:
         elif keywords:
             shown.append("*")
         return f"`{name}({', '.join(shown + keywords)})`"
-
-
-def functions(body):
-    return [item for item in body if isinstance(item, ast.FunctionDef)]
 
 
 def argument(name, default):
@@ -132,18 +129,18 @@ def sections(file, names):
 
 def class_section(file, node, known):
     """Yields the paragraphs of a class. `known` has the methods of the classes before, which are only named."""
-    own = {function.name: function for function in functions(node.body)}
-    if "__new__" in own:
-        yield wrapped(file.signature(own["__new__"], node.name))
+    members = file.members(node)
+    if "__new__" in members:
+        yield wrapped(file.signature(members["__new__"], node.name))
     yield markdown(file.doc(node))
     tables = {"field | value": fields(node), "method | effect": [], "property | value": []}
     same = {}
-    for member in file.members(node):
+    for member in (member for name, member in members.items() if not name.startswith("_")):
         doc = file.doc(node, member)
         if "property" in map(ast.unparse, member.decorator_list):
             tables["property | value"].append((f"`{member.name}`", doc))
             continue
-        operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in own]
+        operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in members]
         row = ", ".join([file.signature(member, member.name), *operators]), doc
         if (first := known.setdefault(row, node.name)) == node.name:
             tables["method | effect"].append((row[0].replace("|", "\\|"), doc))
