@@ -11,6 +11,7 @@ import petal
 import petal.dask
 import petal.duckdb
 import pytest
+import reference
 from petal._arguments import JobOptions, ReadOptions, SetOptions
 from petal._distributed import jobs
 from petal._distributed.options import ExactOptions, Options
@@ -32,6 +33,22 @@ def test_page_has_the_signatures_and_docstrings_of_the_package():
     run = [sys.executable, str(ROOT / "crates/python/reference.py"), "--check"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"run python crates/python/reference.py:\n{done.stderr}"
+
+
+@pytest.mark.parametrize("name", [*FILTERS, "open", "load", "from_bytes"])
+def test_signatures_of_the_stub_are_those_of_the_extension(name):
+    """Also `*` before a name, which mypy's stubtest does not compare."""
+    stub, found = reference.File("petal", "_petal.pyi"), getattr(petal, name)
+    pairs = [(stub.nodes[name], found)]
+    if isinstance(found, type):
+        members = stub.members(stub.nodes[name])
+        pairs = [(node, getattr(found, member)) for member, node in members.items() if callable(vars(found).get(member))]
+        pairs = [(node, method) for node, method in pairs if not node.name.startswith("__")]
+        if "__new__" in members:
+            pairs.append((members["__new__"], found))
+    for node, runtime in pairs:
+        arguments = [one for one in inspect.signature(runtime).parameters.values() if one.name != "self"]
+        assert stub.signature(node, "") == f"`{inspect.Signature(arguments)}`"
 
 
 @pytest.mark.parametrize("module", ["__init__.py", "duckdb.py", "spark/__init__.py", "scrapy/__init__.py"])
