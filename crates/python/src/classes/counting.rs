@@ -21,8 +21,8 @@ use crate::state::{FilterState, Storage, each_storage};
 /// saturated counter is never decremented, so a key that was added that often can no longer be
 /// removed. `a |= b` adds the counts of another filter.
 ///
-/// Other arguments as for `BloomFilter`; `bits` is the number of counters, and `memory_limit` includes
-/// them.
+/// Other arguments as for `BloomFilter`; `bits` is the number of counters, and `memory_limit`
+/// includes them.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct CountingBloomFilter;
 
@@ -33,7 +33,8 @@ pub(crate) struct ClassicCountingBloomFilter;
 /// A table of hash remainders, with deletion, counts and growth.
 ///
 /// With `max_capacity`, at least `capacity`, it grows up to that number of keys and keeps its rate;
-/// without it, `add` raises `FullError` when the filter is full. Other arguments as for `BloomFilter`.
+/// without it, `add` raises `FullError` when the filter is full. Other arguments as for
+/// `BloomFilter`.
 ///
 /// Each `add` takes a slot, also for a key that is in the filter: a filter of capacity 100 is full
 /// before one key is added 250 times. So each copy can be removed without damage to other keys. To
@@ -46,14 +47,14 @@ pub(crate) struct QuotientFilter;
 /// A quotient filter of cache lines: deletion with one or two cache lines for each operation.
 ///
 /// `fpr` is at least 1e-6, and the filter does not grow: `add` raises `FullError` when it is full.
-/// Each `add` takes a slot, as in a `QuotientFilter`, but all copies of a key must fit into two blocks
-/// of 24 to 64 slots. `a |= b` is that of a `QuotientFilter`, for filters of equal size. Other arguments
-/// as for `BloomFilter`.
+/// Each `add` takes a slot, as in a `QuotientFilter`, but all copies of a key must fit into two
+/// blocks of 24 to 64 slots. `a |= b` is that of a `QuotientFilter`, for filters of equal size.
+/// Other arguments as for `BloomFilter`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct VectorQuotientFilter;
 
-/// Implements the methods that all classes with deletion have, beside its own; a class has one block of
-/// methods.
+/// Implements the methods that all classes with deletion have, beside its own; a class has one
+/// block of methods.
 macro_rules! deletion_methods {
     ($class:ident, $($own:tt)*) => {
         #[pymethods]
@@ -65,13 +66,14 @@ macro_rules! deletion_methods {
                 remove(slf.as_super(), key)
             }
 
-            /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
+            /// Removes one copy of a key if it may be in the filter. Returns whether it was
+            /// removed.
             fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
                 discard(slf.as_super(), key)
             }
 
-            /// Returns how often a key was added: 0 is exact, other values may be too large. A saturated
-            /// counter returns its maximum.
+            /// Returns how often a key was added: 0 is exact, other values may be too large. A
+            /// saturated counter returns its maximum.
             fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
                 count(slf.as_super(), key)
             }
@@ -111,7 +113,8 @@ macro_rules! counting_methods {
                 Ok(with_state(built, Self))
             }
 
-            /// Returns a `BloomFilter` (classic: a `ClassicBloomFilter`) of the same keys, without the counters.
+            /// Returns a `BloomFilter` (classic: a `ClassicBloomFilter`) of the same keys, without
+            /// the counters.
             fn freeze(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
                 frozen(slf.as_super())
             }

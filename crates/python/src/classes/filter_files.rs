@@ -11,8 +11,8 @@ use super::object;
 use crate::error::{Exception, cannot_write, refuse_compressed};
 use crate::state::open::PathArg;
 
-/// Opens a filter file without reading it: the file is mapped into memory. Returns a read-only object
-/// of the class of the filter in the file.
+/// Opens a filter file without reading it: the file is mapped into memory. Returns a read-only
+/// object of the class of the filter in the file.
 ///
 /// - `path`: a `str`, `bytes` or `os.PathLike`.
 /// - `format`: the format of another program's file, needed if it has no magic number (rbloom).

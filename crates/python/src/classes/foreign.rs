@@ -15,9 +15,9 @@ use crate::state::{FilterState, Storage};
 ///
 /// - `format`: `"guava"`, `"parquet"`, `"spark-v2"`, `"redisbloom"`, ...
 /// - `capacity`, `fpr`: as for `BloomFilter`.
-/// - `key_type`: how the other program encodes its keys: `"text"` (the bytes of a `str` or of bytes,
-///   an `int` as 8 bytes, little-endian), `"utf16"`, `"int64"`, `"int32"`, `"uint64"`, `"uint32"`,
-///   `"text-crlf"`, `"python-bytes"`, `"rust-str"` or `"rust-slice"`.
+/// - `key_type`: how the other program encodes its keys: `"text"` (the bytes of a `str` or of
+///   bytes, an `int` as 8 bytes, little-endian), `"utf16"`, `"int64"`, `"int32"`, `"uint64"`,
+///   `"uint32"`, `"text-crlf"`, `"python-bytes"`, `"rust-str"` or `"rust-slice"`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ForeignFilter;
 

@@ -41,8 +41,8 @@ impl Filter {
         with_key(key, |key| self.read(py)?.contains(key))
     }
 
-    /// Looks up many keys: an iterable, a NumPy array, a pandas Series or DataFrame of one column, or
-    /// an Arrow array or table. Returns true or false for each key, in order, in the type of the
+    /// Looks up many keys: an iterable, a NumPy array, a pandas Series or DataFrame of one column,
+    /// or an Arrow array or table. Returns true or false for each key, in order, in the type of the
     /// library that the keys come from; false for a null.
     ///
     /// The results have the type that the library of the keys uses: a NumPy array of bool for a
@@ -63,10 +63,11 @@ impl Filter {
     }
 
     /// Adds all keys of iterables or arrays, as `contains_batch` takes them; nulls are skipped.
-    /// Returns the number of keys that certainly were not in the filter. Keys that were added before
-    /// an exception stay.
+    /// Returns the number of keys that certainly were not in the filter. Keys that were added
+    /// before an exception stay.
     ///
-    /// Other threads may use the filter during the call and see the first keys before the last ones.
+    /// Other threads may use the filter during the call and see the first keys before the last
+    /// ones.
     #[pyo3(signature = (*keys))]
     fn update(&self, keys: &Bound<'_, PyTuple>) -> PyResult<u64> {
         let mut new = 0;
@@ -83,8 +84,8 @@ impl Filter {
 
     // ---- Properties -----------------------------------------------------------------------------
 
-    /// The number of distinct keys, estimated from the bits; infinite if the filter is full, `nan` if
-    /// another program's format has no such estimate. Cost: reads the whole filter.
+    /// The number of distinct keys, estimated from the bits; infinite if the filter is full, `nan`
+    /// if another program's format has no such estimate. Cost: reads the whole filter.
     ///
     /// After an intersection this is an upper bound, because some bits were set by different keys;
     /// `inserted` is then the better estimate.
@@ -125,8 +126,8 @@ impl Filter {
     }
 
     /// The number of added keys that were new; in quotient filters the number of keys with all
-    /// copies. After a union or an intersection, an estimate of the number of distinct keys, with the
-    /// standard error that `compare` returns. 0 if another program's format does not record it.
+    /// copies. After a union or an intersection, an estimate of the number of distinct keys, with
+    /// the standard error that `compare` returns. 0 if another program's format does not record it.
     #[getter]
     fn inserted(&self, py: Python<'_>) -> PyResult<u64> {
         let state = self.read(py)?;
@@ -186,8 +187,9 @@ impl Filter {
         }
     }
 
-    /// The number of keys that can be added at the target rate. `None` if the capacity is not known,
-    /// or if the filter grows, drops old keys or takes no keys. Cost: reads the whole filter.
+    /// The number of keys that can be added at the target rate. `None` if the capacity is not
+    /// known, or if the filter grows, drops old keys or takes no keys. Cost: reads the whole
+    /// filter.
     #[getter]
     fn capacity_left(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         py.detach(|| {
@@ -236,9 +238,9 @@ impl Filter {
         self.write(py)?.set_metadata(metadata)
     }
 
-    /// The names of the changes to lines that the filter's file records, as in `petal.build`; `None`
-    /// if it records nothing about keys. `petal.check` changes its lines in this way; the methods of
-    /// filters take keys as they are.
+    /// The names of the changes to lines that the filter's file records, as in `petal.build`;
+    /// `None` if it records nothing about keys. `petal.check` changes its lines in this way; the
+    /// methods of filters take keys as they are.
     #[getter]
     fn key_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
         let list = recorded(self.read(py)?.metadata())?;
@@ -280,8 +282,8 @@ impl Filter {
 
     // ---- Files and copies -----------------------------------------------------------------------
 
-    /// Writes the filter to a file atomically: a temporary file is synchronised to disk and renamed.
-    /// If this fails the old file is unchanged. Raises `InputError`.
+    /// Writes the filter to a file atomically: a temporary file is synchronised to disk and
+    /// renamed. If this fails the old file is unchanged. Raises `InputError`.
     ///
     /// Changes by other threads wait until it is done.
     fn save(&self, py: Python<'_>, path: PathArg) -> PyResult<()> {
@@ -328,8 +330,8 @@ impl Filter {
         (unpickle, args).into_pyobject(py)
     }
 
-    /// Checks every byte of a mapped file. Raises `FormatError` if it is damaged. A filter in memory
-    /// was checked when it was read.
+    /// Checks every byte of a mapped file. Raises `FormatError` if it is damaged. A filter in
+    /// memory was checked when it was read.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.read_detached()?.verify())
     }
