@@ -39,16 +39,16 @@ def test_page_has_the_signatures_and_docstrings_of_the_package():
 def test_signatures_of_the_stub_are_those_of_the_extension(name):
     """Also `*` before a name, which mypy's stubtest does not compare."""
     stub, found = reference.File("petal", "_petal.pyi"), getattr(petal, name)
-    pairs = [(stub.nodes[name], found)]
-    if isinstance(found, type):
-        members = stub.members(stub.nodes[name])
-        pairs = [(node, getattr(found, member)) for member, node in members.items() if callable(vars(found).get(member))]
-        pairs = [(node, method) for node, method in pairs if not node.name.startswith("__")]
-        if "__new__" in members:
-            pairs.append((members["__new__"], found))
-    for node, runtime in pairs:
-        arguments = [one for one in inspect.signature(runtime).parameters.values() if one.name != "self"]
-        assert stub.signature(node, "") == f"`{inspect.Signature(arguments)}`"
+    node = stub.nodes[name]
+    functions = {found: node}
+    if isinstance(node, ast.ClassDef):
+        members = stub.members(node)
+        functions = {getattr(found, each): members[each] for each in members if each[0] != "_"}
+        functions[found] = members.get("__new__")
+    for runtime, declared in functions.items():
+        if declared and callable(runtime):
+            arguments = [one for one in inspect.signature(runtime).parameters.values() if one.name != "self"]
+            assert stub.signature(declared, "") == f"`{inspect.Signature(arguments)}`"
 
 
 @pytest.mark.parametrize("module", ["__init__.py", "duckdb.py", "spark/__init__.py", "scrapy/__init__.py"])
