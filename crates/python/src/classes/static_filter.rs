@@ -11,7 +11,7 @@ use crate::keys::KeyHasher;
 use crate::state::FilterState;
 
 /// A filter that is built once from all its `keys` and takes no more. It needs little more than the
-/// least possible space: about `1.01 * log2(1/fpr)` bits per key. With `fuse=True` it is a binary
+/// least possible space: about `1.01 * log2(1/fpr)` bits per key. With `fuse` it is a binary
 /// fuse filter, whose `type` is `"static-fuse"`: faster to query and to build, about `1.1 *
 /// log2(1/fpr)` bits per key. Keys as for `contains_batch`, other arguments as for `BloomFilter`.
 ///
