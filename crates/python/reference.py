@@ -81,7 +81,7 @@ def argument(name, default):
 
 
 def own_options(name):
-    """Returns the options of a kind that are not shared, and `…` for those that are."""
+    """Returns those options of a type that are not shared, and `…` for the others."""
     module = next(module for module in SHARED if hasattr(module, name))
     shared = defaults(module, SHARED[module])
     return [*(option for option in defaults(module, getattr(module, name)) if option not in shared), "…"]
