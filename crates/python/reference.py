@@ -55,7 +55,8 @@ class File:
             if isinstance(item, ast.FunctionDef):
                 members.setdefault(item.name, item)
         for base in map(ast.unparse, node.bases):
-            members |= self.members(self.nodes[base]) if base.startswith("_") else {}
+            if base.startswith("_"):
+                members |= self.members(self.nodes[base]) | members
         return members
 
     def signature(self, function, name):
@@ -94,8 +95,8 @@ def defaults(module, kind):
 def wrapped(text):
     """Returns a paragraph, or an item of a list, with the page's line length."""
     indent = "  " if text.startswith("- ") else ""
-    options = {"subsequent_indent": indent, "break_long_words": False, "break_on_hyphens": False}
-    return textwrap.fill(" ".join(text.split()), 120, **options)
+    keep = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(" ".join(text.split()), 120, subsequent_indent=indent, **keep)
 
 
 def markdown(doc):
