@@ -93,7 +93,7 @@ def common(
       if several do].
     - `quote`: the byte around columns that contain separators or line ends, or `"none"` [`'"'`, but
       none if tabs separate the columns].
-    - `escape`: the byte before a byte that belongs to its column whatever it is [none].
+    - `escape`: the byte after this one has no special meaning [none].
     - `header`: the first record of each file is a header [if `column` has a name].
     - `json_key`: compare lines of JSON by the value at this JSON pointer, such as `"/url"`, or by
       those at several.
