@@ -92,7 +92,7 @@ impl Settings<'_> {
         filter: Option<Spelling>,
         found: bool,
     ) -> Vec<(SpellingDifference, String)> {
-        let input = self.spellings.first_input().filter(|_| !self.text);
+        let input = self.spellings.any_input_with_keys().filter(|_| !self.text);
         let Some(input) = input else { return Vec::new() };
         let mut differences = self.spellings.all().differences(filter);
         differences.retain(|difference| difference.matters(found));

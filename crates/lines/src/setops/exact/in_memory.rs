@@ -46,7 +46,7 @@ impl ExactJob<'_> {
         if matches!(outcome, InMemoryOutcome::Done) {
             return Ok(());
         }
-        report.strategy = "memory, then partition".into();
+        report.strategy = Strategy::Memory.name_then_partition().into();
         let (repeatable, prints) = (first.iter().all(Input::is_repeatable), !printer.counts_only());
         let plan = sizes.plan(Strategy::Partition, false, &self.budget);
         let InMemoryOutcome::TableFull(Overflow { matcher, at: (input, position), mut spools }) =
