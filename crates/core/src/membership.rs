@@ -22,7 +22,7 @@ use crate::stats::Stats;
 
 /// A filter of any type, for code that does not depend on the type. Sealed.
 ///
-/// Each type has `contains`, `stats` and `write_to` under its own name, too.
+/// Each type has `contains`, `stats`, `to_bytes` and `write_to` under its own name, too.
 ///
 /// ```
 /// use petal::{BatchResults, BloomFilter, Membership};
@@ -260,6 +260,15 @@ macro_rules! file_methods {
                 metadata: &str,
             ) -> $crate::Result<()> {
                 $crate::Membership::write_to(self, &mut out, metadata)
+            }
+
+            /// Returns the filter as the bytes of a `.petal` file without metadata.
+            ///
+            /// # Errors
+            /// If memory allocation fails.
+            #[cfg(feature = "std")]
+            pub fn to_bytes(&self) -> $crate::Result<Vec<u8>> {
+                $crate::Membership::to_bytes(self)
             }
 
             /// Writes the filter to a file, which replaces an earlier one only when it is complete.
