@@ -38,7 +38,12 @@
 //! |---|---|
 //! | `error`, `progress`, `numbers` | errors, progress, numbers as text |
 //! | `keys` | the keys of records: fields and changes to them |
-//! | `io` | inputs, compressed streams, spill files, atomic files, locks, output |
+//! | `remote` | objects of stores |
+//! | `files` | files that are read by position, atomic files, links, locks |
+//! | `tables` | Parquet and Arrow files |
+//! | `temp` | temporary files: spilled records, copies of streams, results of tasks |
+//! | `input` | inputs: opening, decompression, checks, followed files |
+//! | `output` | printed lines and rows |
 //! | `memory` | the memory limit and its division |
 //! | `fingerprint` | hashes and fingerprints of lines, the fingerprint table |
 //! | `scan` | parallel passes over the lines of inputs |
@@ -52,21 +57,28 @@
 mod counts;
 pub mod distributed;
 mod error;
+mod files;
 mod filters;
 mod fingerprint;
-mod io;
+mod input;
 mod keys;
 mod memory;
 mod numbers;
+mod output;
+mod poll_read;
 mod progress;
+mod remote;
 mod scan;
 mod seen;
 mod setops;
 mod settings;
+mod tables;
+mod temp;
 mod workers;
 
 pub use counts::{CountJob, CountOrder, CountReport};
 pub use error::{Advice, Error, ErrorKind, Result, Setting, io_text, is_disk_full, type_names};
+pub use files::{Lock, atomic_file};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
     LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, explain_full,
@@ -74,17 +86,17 @@ pub use filters::{
     recorded_transforms, remove, union_metadata, with_keys_of, with_log_id, with_spelling,
 };
 pub use fingerprint::fingerprints;
-pub use io::{
-    AppendedTo, DiskUsage, Lock, ObjectUrl, Outputs, Source, Spellings, Upload, abort_uploads,
-    atomic_file, compressed_extension, enlarge_pipe, upload_memory,
-};
+pub use input::{Source, Spellings, compressed_extension};
 pub use keys::{
     Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys, Spelling,
     SpellingDifference, Transform, csv_records, parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
+pub use output::{AppendedTo, Outputs};
+pub use poll_read::enlarge_pipe;
 pub use progress::{Note, Progress};
+pub use remote::{ObjectUrl, Upload, abort_uploads, upload_memory};
 pub use scan::BadLine;
 pub use seen::{FingerprintLog, SeenCounts, SeenFilter, seen};
 pub use setops::{
@@ -92,6 +104,7 @@ pub use setops::{
     forget_work,
 };
 pub use settings::Settings;
+pub use temp::DiskUsage;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Advice, Error, Result, Setting};
-use crate::io::{
-    AppendedTo, ContentChecks, DiskUsage, Input, OutputStart, Outputs, Printer, RowFormat,
-    RowLines, RowOutputs, Shares, Source, Spellings, TableShares, TempDir,
+use crate::input::{
+    ContentChecks, Input, Source, Spellings, open_all, open_followed, open_table, read_keys,
 };
 use crate::keys::{Columns, Fields, KeySpec, Quoting, Spelling, SpellingDifference};
 use crate::memory::Budget;
+use crate::output::{AppendedTo, OutputStart, Outputs, Printer, RowFormat, RowLines, RowOutputs};
 use crate::progress::{Note, Progress};
 use crate::scan::Pass;
+use crate::tables::{Shares, TableShares};
+use crate::temp::{DiskUsage, TempDir};
 
 /// The settings of a job.
 #[derive(Clone)]
@@ -133,14 +135,14 @@ impl Settings<'_> {
     pub(crate) fn open(&self, sources: &[Source]) -> Result<(Budget, Vec<Input>)> {
         let budget = self.budget()?;
         let checks = self.content_checks();
-        let inputs = Input::open_all(sources, budget.decoder, &checks)?;
+        let inputs = open_all(sources, budget.decoder, &checks)?;
         checks.note(self.progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);
         let described = Arc::default();
         let shares = self.table_shares(&described);
         let keyed = |(number, input): (u64, Input)| {
-            let input = input.keyed(&self.keys, longest, memory, self.progress)?;
-            input.with_table(number, longest, budget.limit, memory, &shares)
+            let input = read_keys(input, &self.keys, longest, memory, self.progress)?;
+            open_table(input, number, longest, budget.limit, memory, &shares)
         };
         let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
@@ -273,7 +275,7 @@ impl Settings<'_> {
             return self.open(sources);
         }
         let budget = self.budget()?;
-        let input = Input::followed(sources, &self.content_checks(), &self.keys)?;
+        let input = open_followed(sources, &self.content_checks(), &self.keys)?;
         let input = match self.keys.fields {
             // Waits until the header is written.
             Fields::Columns(ref columns) => {
@@ -281,7 +283,7 @@ impl Settings<'_> {
                 let columns = dialect.map_or(columns.clone(), |found| columns.in_dialect(found));
                 let keys = KeySpec { fields: Fields::Columns(columns), ..(*self.keys).clone() };
                 let (longest, memory) = (budget.longest_line, budget.decoder);
-                input.keyed(&Arc::new(keys), longest, memory, self.progress)?
+                read_keys(input, &Arc::new(keys), longest, memory, self.progress)?
             }
             Fields::Line | Fields::Json(_) | Fields::Rows(_) => input.with_keys(&self.keys),
         };

@@ -25,7 +25,7 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/lines/src/fingerprint/siphash.rs",
     "crates/lines/src/fingerprint/siphash_avx2.rs",
     "crates/lines/src/fingerprint/siphash_avx512.rs",
-    "crates/lines/src/io/descriptor.rs",
+    "crates/lines/src/files/descriptor.rs",
     "crates/lines/src/keys/csv/ends.rs",
     "crates/lines/src/scan/line_ends.rs",
     // The C interfaces of Redis, of Arrow, and of libc (malloc options, wait4).

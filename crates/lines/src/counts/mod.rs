@@ -28,14 +28,16 @@ use std::ops::ControlFlow;
 
 use crate::error::Result;
 use crate::fingerprint::{FingerprintMap, LineHasher};
-use crate::io::{Input, Outputs, Printer, Source, SpillFile, SpillWriter, TempDir};
+use crate::input::{Input, Source, spool};
 use crate::memory::Budget;
+use crate::output::{Outputs, Printer};
 use crate::scan::{Batch, LineChunk, RecordEnds, Scratch, Ticket};
 use crate::setops::{
     FIRST_RECORD, JobPasses, LineSelector, PartitionScheme, Sample, Side, Spans,
     positions_of_inputs,
 };
 use crate::settings::Settings;
+use crate::temp::{SpillFile, SpillWriter, TempDir};
 use output::CountOutput;
 use partitions::{Counted, PartitionCounter};
 use positions::CountedPositions;
@@ -107,7 +109,7 @@ impl CountJob {
         let (budget, inputs) = settings.open(&self.inputs)?;
         let start = settings.output_start(&inputs)?;
         let temp = TempDir::new(&settings.temp_dir).counted_in(&settings.disk_usage);
-        let spool = |input: Input| input.spool(&temp, settings.progress);
+        let spool = |input: Input| spool(input, &temp, settings.progress);
         let inputs = inputs.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let (memory, sorter) = match self.order {
             CountOrder::Appearance => (budget.work, None),

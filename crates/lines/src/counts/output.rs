@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use super::sorter::Sorter;
 use crate::error::{Error, Result};
-use crate::io::{OutputStart, Printer, RowLines};
+use crate::output::{OutputStart, Printer, RowLines};
 use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.

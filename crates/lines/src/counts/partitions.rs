@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, FingerprintMap, State};
-use crate::io::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::progress::Progress;
 use crate::setops::{FIRST_RECORD, PartitionScheme, Spans};
+use crate::temp::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::workers;
 
 use super::positions::{COUNTED_RECORD, encode};

@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use crate::error::{Error, Result};
-use crate::io::{FileUsage, Spool, TempDir};
 use crate::progress::Progress;
+use crate::temp::{FileUsage, Spool, TempDir};
 
 /// Bytes of a run that are buffered while it is written.
 const BLOCK: usize = 256 << 10;

@@ -10,10 +10,11 @@ use super::range::{FileRange, check_cancelled};
 use super::task::Task;
 use crate::error::{Error, Result};
 use crate::filters::{METADATA, recorded_spelling, union_metadata, with_spelling};
-use crate::io::{RecordStream, SectionFile, SectionKind, Source, SpillFile, TaskFile, TempDir};
+use crate::input::Source;
 use crate::memory::Budget;
 use crate::scan::{Batch, Scratch};
 use crate::setops::HashSink;
+use crate::temp::{RecordStream, SectionFile, SectionKind, SpillFile, TaskFile, TempDir};
 
 /// The size of all partial filters of a job. Only filters of equal size have a union.
 #[derive(Clone, Copy, Debug, PartialEq)]

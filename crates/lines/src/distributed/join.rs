@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use super::range::OFFSET_BITS;
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{
+use crate::memory::Budget;
+use crate::setops::{Partition, PartitionJoin, PartitionScheme, Polarity, SetOp, Side, Spans};
+use crate::temp::{
     FileSummary, NO_RANGES, RecordStream, Section, SectionFile, SectionKind, SectionWriter,
     SpillFile, SpillWriter, TempDir,
 };
-use crate::memory::Budget;
-use crate::setops::{Partition, PartitionJoin, PartitionScheme, Polarity, SetOp, Side, Spans};
 
 /// All survivors of one input, in any order.
 #[derive(Clone, Copy, Debug)]

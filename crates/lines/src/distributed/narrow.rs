@@ -8,9 +8,10 @@ use super::range::{FileRange, OFFSET_BITS, base, check_order, numbers};
 use super::shard_bits::ShardBits;
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{FileSummary, Input, RecordStream, SectionWriter, SpillFile, SpillWriter, TempDir};
+use crate::input::Input;
 use crate::memory::{Budget, least_records};
 use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, PartitionScheme, Side};
+use crate::temp::{FileSummary, RecordStream, SectionWriter, SpillFile, SpillWriter, TempDir};
 
 /// The filters that exclude lines.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use super::build::FilterSize;
 use super::range::{FileRange, check_cancelled, open};
 use crate::error::Result;
 use crate::fingerprint::{LineHasher, Table};
-use crate::io::Input;
+use crate::input::Input;
 use crate::memory::least_records;
 use crate::setops::{Sample, filter_bytes};
 use crate::settings::Settings;

@@ -29,12 +29,12 @@ use super::build::{BuildCounts, FilterSize, PartialFilter, write};
 use super::range::{FileRange, numbers};
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{
-    FileSummary, Section, SectionFile, SectionKind, SectionWriter, SpillFile, SpillWriter, TempDir,
-};
 use crate::memory::Budget;
 use crate::scan::{Batch, Scratch};
 use crate::setops::{Side, contains_any};
+use crate::temp::{
+    FileSummary, Section, SectionFile, SectionKind, SectionWriter, SpillFile, SpillWriter, TempDir,
+};
 
 /// Maximum number of shards: a task that reads all of them has a file of each open.
 pub(super) const MAX_SHARDS: u64 = 256;

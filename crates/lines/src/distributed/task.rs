@@ -2,11 +2,13 @@
 
 use super::range::{FileRange, OFFSET_BITS, open};
 use crate::error::{Error, Result};
+use crate::files::ByteRange;
 use crate::fingerprint::LineHasher;
-use crate::io::{self, Input, MAX_RANGES};
+use crate::input::Input;
 use crate::memory::Budget;
 use crate::setops::JobPasses;
 use crate::settings::Settings;
+use crate::temp::MAX_RANGES;
 
 /// The secret keys of the hashes of one job, shared by its workers.
 ///
@@ -111,7 +113,7 @@ impl<'a> Task<'a> {
                 let how = "its size or time is not what it was when it was cut";
                 return Err(Error::changed(input.name(), how));
             }
-            input.portion(io::ByteRange { start, end })
+            input.portion(ByteRange { start, end })
         };
         let inputs = ranges.iter().map(portion).collect::<Result<Vec<_>>>()?;
         let packed = inputs.iter().any(Input::may_be_compressed);

@@ -8,12 +8,13 @@ use super::range::{FileRange, OFFSET_BITS, base, check_order};
 use super::task::Task;
 use crate::error::{Error, Result};
 use crate::filters::{CheckCounts, CheckOptions, check_inputs};
-use crate::io::{
-    FileSummary, Input, Outputs, Printer, RecordStream, SectionFile, SectionKind, SpillFile,
-    SpillWriter, TaskFile, TempDir,
-};
+use crate::input::Input;
 use crate::memory::Budget;
+use crate::output::{Outputs, Printer};
 use crate::setops::{Polarity, PositionSet, PositionWriter, Spans, print_positions};
+use crate::temp::{
+    FileSummary, RecordStream, SectionFile, SectionKind, SpillFile, SpillWriter, TaskFile, TempDir,
+};
 
 /// Counts of a written range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,9 +11,8 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::fingerprint::LineHasher;
-use crate::fingerprint::Table;
-use crate::io::Source;
+use crate::fingerprint::{LineHasher, Table};
+use crate::input::Source;
 use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;

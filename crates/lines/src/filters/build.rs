@@ -11,7 +11,7 @@ use petal::{AnyFilter, FilterCascade, FilterType, Membership, StaticFilter};
 use super::fill::{count_lines, fill, hashes};
 use super::spec::{BuiltFilter, FilterSpec};
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::io::Source;
+use crate::input::Source;
 use crate::numbers::{format_count, format_keys};
 use crate::settings::Settings;
 
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
     use crate::error::*;
-    use crate::io::Source;
+    use crate::input::Source;
     use crate::memory::MIN_MEMORY;
 
     fn lines(scratch: &Scratch, name: &str, count: u64) -> Source {

@@ -8,8 +8,9 @@ use petal::{FilterType, HashSpec, MembershipMut};
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilterMut, LineHash as _};
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::io::{Input, Outputs, Printer, Source};
+use crate::input::{Input, Source};
 use crate::numbers::format_size;
+use crate::output::{Outputs, Printer};
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::Source;
+use crate::input::Source;
 use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;

@@ -7,8 +7,9 @@ use super::allow_list::AllowList;
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilter, LineHash as _};
 use crate::error::Result;
-use crate::io::{Input, Outputs, Printer, Source};
+use crate::input::{Input, Source};
 use crate::memory::Budget;
+use crate::output::{Outputs, Printer};
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 

@@ -10,7 +10,7 @@ use petal::FilterType::{
 use petal::{AnyFilter, FilterType, HashSpec};
 
 use crate::error::{Advice, Error, Result, Setting};
-use crate::io::Source;
+use crate::input::Source;
 use crate::keys::{
     Fields, HexCase, KeySpec, LineEnds, Spelling, Transform, parse_transforms, transforms_text,
 };

@@ -16,7 +16,8 @@
 //! thread stacks. Larger buffers are taken from the work share.
 
 use crate::error::{Error, Result};
-use crate::io::{MIN_MEMORY_OF_OBJECTS, decoder_memory, objects_memory};
+use crate::input::decoder_memory;
+use crate::remote::{MIN_MEMORY_OF_OBJECTS, objects_memory};
 
 const MIB: u64 = 1 << 20;
 

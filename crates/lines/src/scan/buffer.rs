@@ -1,7 +1,7 @@
 //! The read buffer of a worker.
 
 use crate::error::{Error, Result};
-use crate::io::{InputFile, read_at};
+use crate::files::{InputFile, read_at};
 
 /// Page sizes are multiples of this.
 const PAGE: usize = 4096;

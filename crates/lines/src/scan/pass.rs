@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::batch::{Batch, Scratch};
 use super::record_ends::RecordEnds;
 use crate::error::{Error, Result};
-use crate::io::Input;
+use crate::input::Input;
 use crate::keys::Keys;
 use crate::memory::Budget;
 use crate::progress::Progress;

@@ -1,7 +1,7 @@
 //! The ends of records: line ends, or the ends of CSV records.
 
 use super::line_ends::line_ends;
-use crate::io::Input;
+use crate::input::Input;
 use crate::keys::{Dialect, EndScan, rows};
 
 /// How the records of an input end. All ends are one byte, which is not part of the record.

@@ -21,8 +21,7 @@ use std::os::unix::fs::FileExt as _;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, ErrorKind, Result, io_text};
-use crate::fingerprint::Table;
-use crate::fingerprint::{Fingerprint, LineHasher};
+use crate::fingerprint::{Fingerprint, LineHasher, Table};
 
 const MAGIC: [u8; 8] = *b"\x89PSEEN\r\n";
 const VERSION: u16 = 1;

@@ -1,16 +1,16 @@
 //! Set operations on files, as a caller specifies them.
 
 use super::approximate::ApproximateJob;
-use super::exact::ExactJob;
-use super::exact::Journal;
-use super::exact::{Counting, JobEstimate};
+use super::exact::{Counting, ExactJob, JobEstimate, Journal};
 use super::planning::Strategy;
 use super::report::Report;
 use super::set_semantics::SetOp;
 use crate::error::{Error, Result};
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Outputs, Printer, Source, TempDir};
+use crate::input::{Input, Source};
+use crate::output::{Outputs, Printer};
 use crate::settings::Settings;
+use crate::temp::TempDir;
 
 /// Exact or approximate.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::io::{RecordStream, SpillFile, SpillWriter};
+use crate::temp::{RecordStream, SpillFile, SpillWriter};
 
 /// Whether a set of positions lists the lines of the result or the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -319,7 +319,7 @@ impl Iterator for PositionIter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::TempDir;
+    use crate::temp::TempDir;
     use petal_testkit::rng::Rng;
 
     #[test]

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use super::positions::{Polarity, PositionSet};
 use crate::error::Result;
-use crate::io::{ByteRange, Input, Printer, Span};
+use crate::files::ByteRange;
+use crate::input::Input;
+use crate::output::{Printer, Span};
 use crate::scan::{Chunks, LineChunk, PassStats, RecordEnds, Ticket};
 
 /// Prints the lines at the positions, or all other lines, by `polarity`. Positions count from `base`
@@ -119,9 +121,11 @@ fn add(pieces: &mut Vec<Span>, piece: Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{Outputs, Source, SpillFile, TempDir};
+    use crate::input::Source;
     use crate::memory::Budget;
+    use crate::output::Outputs;
     use crate::setops::positions::{PositionWriter, Spans};
+    use crate::temp::{SpillFile, TempDir};
 
     #[test]
     fn kept_and_dropped_are_complements_for_any_chunk_size() {

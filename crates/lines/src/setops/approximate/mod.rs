@@ -21,8 +21,9 @@ use super::report::Report;
 use super::set_semantics::SetOp;
 use crate::error::{Advice, Error, Result, Setting};
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Printer};
+use crate::input::Input;
 use crate::memory::Budget;
+use crate::output::Printer;
 use crate::progress::{Note, Progress};
 use crate::scan::{Batch, Pass, Scratch};
 

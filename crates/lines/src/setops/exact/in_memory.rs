@@ -9,11 +9,13 @@ use super::join::choose_build_side;
 use super::with_records::Others;
 use crate::error::Result;
 use crate::fingerprint::Table;
-use crate::io::{Input, Printer, Spool};
+use crate::input::{Input, of_spool, spool};
+use crate::output::Printer;
 use crate::scan::{Batch, Scratch};
 use crate::setops::planning::{InputSizes, Strategy};
 use crate::setops::report::Report;
 use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher, SetOp};
+use crate::temp::Spool;
 
 /// The outcome of processing in memory.
 enum InMemoryOutcome {
@@ -52,7 +54,7 @@ impl ExactJob<'_> {
         let InMemoryOutcome::TableFull(Overflow { matcher, at: (input, position), mut spools }) =
             outcome
         else {
-            let spool = |input: Input| input.spool(&self.temp, self.progress);
+            let spool = |input: Input| spool(input, &self.temp, self.progress);
             let first = first.into_iter().map(spool).collect::<Result<_>>()?;
             if repeatable {
                 self.progress.expect_total(self.expected_bytes(sizes, plan, prints));
@@ -72,8 +74,7 @@ impl ExactJob<'_> {
             let name = whole.name().to_owned();
             let checks = Arc::clone(whole.content_checks());
             let (keys, found) = (Arc::clone(whole.keys()), Arc::clone(whole.found()));
-            let copy =
-                |spool| Input::of_spool(spool, name, checks).with_keys(&keys).with_found(&found);
+            let copy = |spool| of_spool(spool, name, checks).with_keys(&keys).with_found(&found);
             rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
                 Some(at) => copy(spools.swap_remove(at).1),
                 None if !whole.is_repeatable() => copy(Spool::new(&self.temp)?),

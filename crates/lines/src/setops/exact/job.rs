@@ -5,13 +5,13 @@ use super::passes::JobPasses;
 use super::records::PartitionScheme;
 use crate::error::Result;
 use crate::fingerprint::{LineHasher, Table};
-use crate::io::{Input, SpillWriter, TempDir};
+use crate::input::Input;
 use crate::memory::{Budget, least_records};
 use crate::progress::Progress;
 use crate::scan::Pass;
-use crate::setops::planning::Sample;
-use crate::setops::planning::{InputSizes, Plan, Strategy};
+use crate::setops::planning::{InputSizes, Plan, Sample, Strategy};
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{SpillWriter, TempDir};
 
 /// Memory of an empty record stream in bytes; twice while streams are combined.
 const STREAM_COST: u64 = 256;

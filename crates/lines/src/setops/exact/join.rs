@@ -12,10 +12,10 @@ use std::sync::Mutex;
 use super::records::{FIRST_RECORD, OTHER_RECORD, PartitionScheme};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, Full, Table};
-use crate::io::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::progress::Progress;
 use crate::setops::positions::{Polarity, PositionWriter, Spans};
 use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher, SetOp};
+use crate::temp::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::workers;
 
 /// The records of one partition.
@@ -334,9 +334,9 @@ pub(super) fn choose_build_side(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::TempDir;
     use crate::setops::exact::records::encode_first_record;
     use crate::setops::positions::PositionSet;
+    use crate::temp::TempDir;
 
     fn print(line: u64) -> Fingerprint {
         // Evenly spread high halves, as in keyed fingerprints.

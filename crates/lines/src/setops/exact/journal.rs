@@ -28,17 +28,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::records::PartitionScheme;
 use super::state::State;
 use crate::error::{Advice, Error, Result, Setting};
+use crate::files::{ByteRange, Checksum, FileIdentity, FileStat, Lock};
 use crate::fingerprint::LineHasher;
-use crate::io::{
-    ByteRange, Chain, Checksum, DiskUsage, FileIdentity, FileStat, Input, Lock, RecordStream,
-    SpillFile, TempDir, write_out,
-};
+use crate::input::Input;
 use crate::numbers::format_size;
 use crate::progress::{Note, Progress};
 use crate::setops::planning::Plan;
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{Chain, DiskUsage, RecordStream, SpillFile, TempDir, write_out};
 
 /// Increased when the format changes.
 const FORMAT: u32 = 5;

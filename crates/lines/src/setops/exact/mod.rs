@@ -51,7 +51,8 @@ use std::time::Instant;
 
 use crate::error::Result;
 use crate::fingerprint::Table;
-use crate::io::{Input, Printer};
+use crate::input::{Input, spool};
+use crate::output::Printer;
 use crate::setops::planning::{InputSizes, Strategy};
 use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
@@ -67,7 +68,7 @@ impl ExactJob<'_> {
         let begun = Instant::now();
         let mut report = Report::begin(begun);
         // Some strategies read the others twice, and their sizes determine the strategy.
-        let spool = |input: Input| input.spool(&self.temp, self.progress);
+        let spool = |input: Input| spool(input, &self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let first = if self.op.needs_whole_first() {
             first.into_iter().map(spool).collect::<Result<Vec<_>>>()?

@@ -6,12 +6,14 @@ use super::passes::{HASH_LOG_MEMORY, HashSink};
 use super::phases::Phases;
 use super::records::Side;
 use crate::error::Result;
-use crate::io::{Input, RecordStream, SpillWriter};
+use crate::input::Input;
 use crate::memory::least_records;
-use crate::setops::planning::{InputSizes, Strategy};
-use crate::setops::planning::{capacity_for_bytes, estimated_insertions, filter_bytes};
+use crate::setops::planning::{
+    InputSizes, Strategy, capacity_for_bytes, estimated_insertions, filter_bytes,
+};
 use crate::setops::positions::Polarity;
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{RecordStream, SpillWriter};
 
 impl<'a> Phases<'a> {
     pub(super) fn narrow_common(&mut self, others: &[Input], sizes: &InputSizes) -> Result<()> {

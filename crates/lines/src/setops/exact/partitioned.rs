@@ -5,7 +5,8 @@ use super::phases::Phases;
 use super::records::Side;
 use crate::error::Result;
 use crate::fingerprint::Table;
-use crate::io::{Input, SpillWriter, write_out};
+use crate::input::Input;
+use crate::temp::{SpillWriter, write_out};
 
 impl Phases<'_> {
     /// Writes records of all lines. `prior`: fingerprints of lines of the first input that have been

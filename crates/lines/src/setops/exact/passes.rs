@@ -17,8 +17,9 @@ use petal::{BatchResults, BloomFilter, Membership};
 use super::records::{PartitionScheme, Side, encode_first_record};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, RecordStream, SpillWriter};
+use crate::input::Input;
 use crate::scan::{Batch, Pass, PassStats, Scratch};
+use crate::temp::{RecordStream, SpillWriter};
 
 /// Memory for hashes before they are spilled.
 pub(crate) const HASH_LOG_MEMORY: u64 = 256 << 10;

@@ -11,12 +11,12 @@ use super::passes::{HashSink, LineSelector};
 use super::records::Side;
 use super::state::State;
 use crate::error::Result;
-use crate::io::{Input, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
+use crate::input::Input;
 use crate::memory::least_records;
-use crate::setops::planning::Plan;
-use crate::setops::planning::filter_bytes;
+use crate::setops::planning::{Plan, filter_bytes};
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
 
 /// Runs the phases of a job.
 pub(super) struct Phases<'a> {

@@ -3,9 +3,9 @@
 use petal::BloomFilter;
 
 use super::records::PartitionScheme;
-use crate::io::RecordStream;
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::report::Report;
+use crate::temp::RecordStream;
 
 /// The results of the finished phases: all that later phases need.
 #[derive(Default)]

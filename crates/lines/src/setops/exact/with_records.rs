@@ -6,12 +6,14 @@ use super::phases::Phases;
 use super::state::State;
 use crate::error::Result;
 use crate::fingerprint::Table;
-use crate::io::{Input, Printer, SpillFile, SpillWriter};
+use crate::input::Input;
+use crate::output::Printer;
 use crate::setops::planning::{InputSizes, Plan, Strategy};
 use crate::setops::positions::{Polarity, PositionSet, Spans};
 use crate::setops::print::print_positions;
 use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{SpillFile, SpillWriter};
 
 impl ExactJob<'_> {
     #[expect(clippy::too_many_arguments, reason = "each has a different type")]
