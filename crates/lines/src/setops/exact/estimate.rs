@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::job::ExactJob;
+use super::ExactJob;
 use super::simulation::{Chance, PhaseTotals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::LineHasher;

@@ -3,7 +3,7 @@
 use petal::ByteSize;
 use petal::embed::BlockedLayout;
 
-use super::job::ExactJob;
+use super::ExactJob;
 use super::join::choose_build_side;
 use super::passes::HASH_LOG_MEMORY;
 use super::records::{FIRST_RECORD, OTHER_RECORD};
