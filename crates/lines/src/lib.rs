@@ -47,7 +47,7 @@
 //! | `memory` | the memory limit and its division |
 //! | `fingerprint` | hashes and fingerprints of lines, the fingerprint table |
 //! | `scan` | parallel passes over the lines of inputs |
-//! | `settings` | settings of all jobs |
+//! | `settings`, `job_context` | settings of all jobs, and what a job works with |
 //! | `filters` | specifying, building and querying filters |
 //! | `seen` | lines that no earlier run has printed |
 //! | `setops` | `common`, `diff` and `dedup` |
@@ -61,6 +61,7 @@ mod files;
 mod filters;
 mod fingerprint;
 mod input;
+mod job_context;
 mod keys;
 mod memory;
 mod numbers;
@@ -98,13 +99,13 @@ pub use poll_read::enlarge_pipe;
 pub use progress::{Note, Progress};
 pub use remote::{ObjectUrl, Upload, abort_uploads, upload_memory};
 pub use scan::BadLine;
-pub use seen::{FingerprintLog, SeenCounts, SeenFilter, seen};
+pub use seen::{FingerprintLog, SeenCounts, SeenFilter, max_seen_filter, seen};
 pub use setops::{
     Bounds, Counting, InputEstimate, JobEstimate, Mode, Phase, Report, SetJob, SetOp, Strategy,
     forget_work,
 };
 pub use settings::Settings;
-pub use temp::DiskUsage;
+pub use temp::{DiskUsage, check_temp_dir};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

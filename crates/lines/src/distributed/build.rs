@@ -14,7 +14,7 @@ use crate::input::Source;
 use crate::memory::Budget;
 use crate::scan::{Batch, Scratch};
 use crate::setops::HashSink;
-use crate::temp::{RecordStream, SectionFile, SectionKind, SpillFile, TaskFile, TempDir};
+use crate::temp::{RecordStream, SectionFile, SectionKind, TaskFile};
 
 /// The size of all partial filters of a job. Only filters of equal size have a union.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,10 +74,10 @@ impl Task<'_> {
     /// # Errors
     /// If a range cannot be read.
     pub fn count(&self, ranges: &[FileRange]) -> Result<BuildCounts> {
-        let (budget, inputs) = self.open(ranges)?;
+        let (context, inputs) = self.open(ranges)?;
         let refs: Vec<_> = inputs.iter().collect();
         let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(ControlFlow::Continue(()));
-        let read = self.settings.pass(budget).run("counting", &refs, |_, _| {}, fold)?;
+        let read = context.pass().run("counting", &refs, |_, _| {}, fold)?;
         Ok(BuildCounts { lines: read.lines, bytes: read.bytes, written: 0 })
     }
 
@@ -94,12 +94,12 @@ impl Task<'_> {
         size: FilterSize,
         out: &PartialFilter,
     ) -> Result<BuildCounts> {
-        let (budget, inputs) = self.open(ranges)?;
-        let mut seen = self.empty(size, &budget, 1 + u64::from(out.twice.is_some()))?;
-        let twice = out.twice.as_ref().map(|_| self.empty(size, &budget, 2)).transpose()?;
+        let (context, inputs) = self.open(ranges)?;
+        let mut seen = self.empty(size, &context.budget, 1 + u64::from(out.twice.is_some()))?;
+        let twice = out.twice.as_ref().map(|_| self.empty(size, &context.budget, 2)).transpose()?;
         let mut twice = twice.map(HashSink::Filter);
         let refs: Vec<_> = inputs.iter().collect();
-        let read = self.passes(budget).fill(&refs, &mut seen, twice.as_mut())?;
+        let read = self.passes(&context).fill(&refs, &mut seen, twice.as_mut())?;
         // The published filter says how the keys of all ranges are spelled.
         let files: Vec<_> = ranges.iter().map(|range| Source::Path(range.path.clone())).collect();
         let metadata = with_spelling(METADATA, self.settings.spellings.of(&files));
@@ -123,7 +123,7 @@ impl Task<'_> {
     /// If there is no partial filter; if one is missing, damaged, of another size or job; if the
     /// filters exceed the memory limit or cannot be written.
     pub fn union(&self, partials: &[PartialFilter], out: &PartialFilter) -> Result<BuildCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let Some((first, rest)) = partials.split_first() else {
             return Err(Error::work(
                 &out.seen,
@@ -174,7 +174,7 @@ impl Task<'_> {
     /// # Errors
     /// If the partial filter is missing, damaged or of another job, or the file cannot be written.
     pub fn publish(&self, partial: &Path, metadata: &str, out: &Path) -> Result<BuildCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let (mut filter, spelled) = self.read(partial, &budget, 2)?;
         let (same, _) = self.read(partial, &budget, 2)?;
         let spelling = recorded_spelling(&spelled, filter.inserted()).unwrap_or_default();
@@ -195,10 +195,10 @@ impl Task<'_> {
         size: FilterSize,
         out: &Path,
     ) -> Result<BuildCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let mut filter = self.empty(size, &budget, 1)?;
         // Nothing is written to it.
-        let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
+        let spill_file = self.spill_file()?;
         let (mut hashes, mut answers) = (Vec::new(), BatchResults::new());
         let mut built = BuildCounts::default();
         for path in survivors {

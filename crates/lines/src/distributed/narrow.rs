@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::memory::{Budget, least_records};
 use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, PartitionScheme, Side};
-use crate::temp::{FileSummary, RecordStream, SectionWriter, SpillFile, SpillWriter, TempDir};
+use crate::temp::{FileSummary, RecordStream, SectionWriter, SpillWriter};
 
 /// The filters that exclude lines.
 #[derive(Clone, Copy)]
@@ -65,16 +65,16 @@ impl Task<'_> {
         }
         // Otherwise missing survivors could not be detected.
         check_order(ranges)?;
-        let (budget, inputs) = self.open(ranges)?;
-        let allowance = self.memory_beside(filters, &budget)?;
+        let (context, inputs) = self.open(ranges)?;
+        let allowance = self.memory_beside(filters, &context.budget)?;
         let scheme = self.partition_scheme(partitions, allowance, out)?;
-        let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
+        let spill_file = self.spill_file()?;
         let mut spill = SpillWriter::new(&spill_file, scheme.partitions(), allowance);
         let narrows = !matches!(narrow, Narrowing::Nothing);
         let mut keys =
             narrows.then(|| HashSink::Log(SpillWriter::new(&spill_file, 1, HASH_LOG_MEMORY)));
         let refs: Vec<_> = inputs.iter().collect();
-        let (role, passes) = (side, self.passes(budget));
+        let (role, passes) = (side, self.passes(&context));
         let start = |input: usize| Ok(base(&ranges[input]));
         let mut write_records = |selector: LineSelector<'_>| {
             let (spill, keys) = (&mut spill, keys.as_mut());

@@ -9,8 +9,9 @@ use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilterMut, LineHash as _};
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::input::{Input, Source};
+use crate::job_context::JobContext;
 use crate::numbers::format_size;
-use crate::output::{Outputs, Printer};
+use crate::output::Outputs;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 
@@ -39,7 +40,7 @@ pub struct RemoveCounts {
 /// # Errors
 /// If an input cannot be read, or only once.
 pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
-    let (budget, inputs) = settings.open(inputs)?;
+    let (context, inputs) = JobContext::open(settings, inputs)?;
     if !inputs.iter().all(Input::is_repeatable) {
         let problem = "an input that can be read only once cannot be counted first";
         return Err(Error::setting_is(Setting::Capacity, problem)
@@ -47,7 +48,7 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
     }
     let inputs: Vec<_> = inputs.iter().collect();
     let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(ControlFlow::Continue(()));
-    let seen = settings.pass(budget).run("counting", &inputs, |_, _| {}, fold)?;
+    let seen = context.pass().run("counting", &inputs, |_, _| {}, fold)?;
     Ok(seen.lines)
 }
 
@@ -64,7 +65,7 @@ pub fn fill<F: LineFilterMut + ?Sized>(
     inputs: &[Source],
     max_bytes: u64,
 ) -> Result<FillCounts> {
-    let (budget, inputs) = settings.open(inputs)?;
+    let (context, inputs) = JobContext::open(settings, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.member_hash();
     let mut new = 0;
@@ -91,7 +92,7 @@ pub fn fill<F: LineFilterMut + ?Sized>(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let pass = settings.pass(budget).with_words(hash.words());
+    let pass = context.pass().with_words(hash.words());
     let seen = pass.run("filling", &inputs, hashing(hash), fold)?;
     Ok(FillCounts { lines: seen.lines, new })
 }
@@ -110,9 +111,9 @@ pub fn hashes(
     held: u64,
 ) -> Result<Vec<u64>> {
     let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-    let (budget, inputs) = settings.open(inputs)?;
+    let (context, inputs) = JobContext::open(settings, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
-    let most = (budget.work / 16).saturating_sub(held);
+    let most = (context.budget.work / 16).saturating_sub(held);
     let mut hashes = Vec::new();
     let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
         let more = scratch.hashes.len();
@@ -128,7 +129,7 @@ pub fn hashes(
         hashes.extend_from_slice(&scratch.hashes);
         Ok(ControlFlow::Continue(()))
     };
-    settings.pass(budget).run("hashing", &inputs, hashing(*hash), fold)?;
+    context.pass().run("hashing", &inputs, hashing(*hash), fold)?;
     Ok(hashes)
 }
 
@@ -147,12 +148,11 @@ pub fn remove(
     inputs: &[Source],
     missing: Option<&mut (dyn Write + Send)>,
 ) -> Result<RemoveCounts> {
-    let (budget, inputs) = settings.open(inputs)?;
-    let pass = settings.pass(budget);
+    let (context, inputs) = JobContext::open(settings, inputs)?;
+    let pass = context.pass();
     let outputs = Outputs { kept: missing, rest: None };
-    let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
-    let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
-    settings.print_start(&mut printer, &inputs)?;
+    let mut rows = context.row_outputs(outputs, &inputs)?;
+    let mut printer = context.started_printer(rows.outputs(), &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::Source;
+use crate::job_context::JobContext;
 use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
@@ -29,7 +30,7 @@ impl LineBuffer {
         each: u64,
     ) -> Result<Self> {
         let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-        let (budget, inputs) = settings.open(inputs)?;
+        let (context, inputs) = JobContext::open(settings, inputs)?;
         let inputs: Vec<_> = inputs.iter().collect();
         let mut buffer = Self::default();
         let fold = |batch: &Batch<'_>, _: &mut Scratch| {
@@ -53,7 +54,7 @@ impl LineBuffer {
             }
             Ok(ControlFlow::Continue(()))
         };
-        settings.pass(budget).run("reading", &inputs, |_, _| {}, fold)?;
+        context.pass().run("reading", &inputs, |_, _| {}, fold)?;
         Ok(buffer)
     }
 

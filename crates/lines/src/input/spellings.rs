@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::source::Source;
-use crate::keys::{HexCase, LineEnds, SeenSpelling, Spelling};
+use crate::keys::{HexCase, LineEnds, SeenSpelling, Spelling, SpellingDifference};
 use crate::progress::{Note, Progress};
 
 /// How the keys of the inputs of a job are spelled, by name of the input. Clones share it, so lists
@@ -60,12 +60,24 @@ impl Spellings {
         known.values().fold(Spelling::default(), |all, one| all.union(one.spelling.get()))
     }
 
-    /// Returns the name of the first input with keys.
+    /// Returns how the keys that the job has read differ from those of a filter, with the name of the
+    /// first input with keys. `None`: the filter does not record how its keys are spelled. `found`: the
+    /// job found some of them in the filter, or looked for none; then it does not matter that the filter
+    /// has lines that end in both ways.
     #[must_use]
-    pub fn first_input(&self) -> Option<String> {
+    pub fn differences(
+        &self,
+        filter: Option<Spelling>,
+        found: bool,
+    ) -> Vec<(SpellingDifference, String)> {
+        let mut differences = self.all().differences(filter);
+        differences.retain(|difference| difference.matters(found));
         let known = self.known();
         let has_keys = |known: &Known| known.spelling.get() != Spelling::default();
-        known.iter().find(|(_, known)| has_keys(known)).map(|(name, _)| name.clone())
+        let first = known.iter().find(|(_, known)| has_keys(known)).map(|(name, _)| name);
+        first.map_or_else(Vec::new, |name| {
+            differences.into_iter().map(|difference| (difference, name.clone())).collect()
+        })
     }
 
     /// Returns what passes note of an input's keys.

@@ -9,5 +9,5 @@ pub(crate) use section_file::{
     SectionWriter, TaskFile,
 };
 pub(crate) use spill::{Chain, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
-pub use temp_dir::DiskUsage;
+pub use temp_dir::{DiskUsage, check_temp_dir};
 pub(crate) use temp_dir::{FileUsage, Spool, TempDir};

@@ -76,6 +76,14 @@ pub(crate) struct TempDir {
     usage: DiskUsage,
 }
 
+/// Checks that files can be created in a directory for temporary files.
+///
+/// # Errors
+/// If they cannot.
+pub fn check_temp_dir(dir: &Path) -> Result<()> {
+    TempDir::new(dir).file().map(drop)
+}
+
 impl TempDir {
     pub(crate) fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), work: false, usage: DiskUsage::default() }
