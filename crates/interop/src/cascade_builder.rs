@@ -105,8 +105,8 @@ fn examine(options: &CascadeOptions) -> Result<()> {
     if !(options.rate > 0.0 && options.rate < 1.0) {
         return Err(Error::invalid("rate", "above 0 and below 1", options.rate));
     }
-    let most = if options.hash == CascadeHash::Murmur3 { 0 } else { MAX_SALT };
-    if options.salt.len() > most {
+    let max = if options.hash == CascadeHash::Murmur3 { 0 } else { MAX_SALT };
+    if options.salt.len() > max {
         let expected = "at most 255 bytes, and none with murmur3";
         return Err(Error::invalid("salt", expected, format!("{} bytes", options.salt.len())));
     }
@@ -166,9 +166,9 @@ fn size(keys: u64, level: u8, options: &CascadeOptions) -> Result<(u32, u32)> {
     }
     let keys = ((keys as f64 * 1.1) as u64).max(options.min_capacity);
     let bytes = ((1.44 * keys as f64 * per_key).ceil() / 8.0).ceil();
-    let most = f64::from(u32::MAX / 8);
-    if bytes > most {
-        return limit(format!("a layer needs {bytes} bytes, {most} are the most"));
+    let max = f64::from(u32::MAX / 8);
+    if bytes > max {
+        return limit(format!("a layer needs {bytes} bytes, {max} are the most"));
     }
     Ok((bytes as u32 * 8, probes as u32))
 }

@@ -115,7 +115,7 @@ impl<'a> JobContext<'a> {
     ) -> Result<Printer<'o>> {
         let mut printer = self.printer(outputs);
         if !printer.counts_only() {
-            printer.begin(&self.output_start(inputs)?)?;
+            printer.print_start(&self.output_start(inputs)?)?;
         }
         Ok(printer)
     }

@@ -15,6 +15,7 @@ mod boundary_tests;
 pub(crate) mod builder;
 mod file;
 mod fold;
+mod folded_line;
 pub(crate) mod layout;
 mod membership;
 #[cfg(feature = "std")]

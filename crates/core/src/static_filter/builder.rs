@@ -4,7 +4,7 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
-use super::{FilterInfo, StaticFilter, Table, fuse, ribbon};
+use super::{FilterInfo, StaticFilter, Table, Wanted, fuse, ribbon};
 use crate::batch::CHUNK;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
@@ -36,15 +36,6 @@ pub struct StaticBuilder {
     spec: FilterSpec,
     level: u64,
     threads: NonZeroUsize,
-}
-
-/// The parameters of a filter.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) rate: f64,
-    /// False positives of ribbons with different seeds are independent.
-    pub(super) seed: u64,
-    pub(super) threads: NonZeroUsize,
 }
 
 impl StaticBuilder {

@@ -33,8 +33,7 @@ use crate::job_context::JobContext;
 use crate::output::Outputs;
 use crate::scan::{Batch, LineChunk, RecordEnds, Scratch, Ticket};
 use crate::setops::{
-    FIRST_RECORD, JobPasses, LineSelector, PartitionScheme, Sample, Side, Spans,
-    positions_of_inputs,
+    FIRST_RECORD, JobPasses, LineSelector, Partitioning, Sample, Side, Spans, positions_of_inputs,
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter, TempDir};
@@ -121,7 +120,7 @@ impl CountJob {
         };
         let printer = context.printer(Outputs::to(output));
         let rows = context.rows_as_lines(&inputs)?;
-        let mut out = CountOutput::begin(printer, sorter, self.min_count, start, rows)?;
+        let mut out = CountOutput::new(printer, sorter, self.min_count, start, rows)?;
         let memory = table.map_or(memory, |table| table.min(memory));
         let counter = Counter { context, temp: &temp, memory, hasher: LineHasher::random()? };
         let lines = counter.count(&inputs, &mut out)?;
@@ -221,9 +220,9 @@ impl Counter<'_> {
         let half = self.memory / 2;
         let workers = self.context.budget.workers as u64;
         let capacity = FingerprintMap::<Counted>::capacity(half / 4 * 3 / workers);
-        let most = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
-        let scheme = PartitionScheme::new((2 * distinct / capacity.max(1) + 1).clamp(1, most));
-        let mut spill = SpillWriter::new(&spill_file, scheme.partitions(), half);
+        let max = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
+        let partitioning = Partitioning::new((2 * distinct / capacity.max(1) + 1).clamp(1, max));
+        let mut spill = SpillWriter::new(&spill_file, partitioning.partitions(), half);
         let starts = |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
         let pass = self.context.pass();
         let passes = JobPasses { pass, hasher: &self.hasher };
@@ -232,7 +231,7 @@ impl Counter<'_> {
             &refs,
             Side::First,
             LineSelector::All,
-            &scheme,
+            &partitioning,
             starts,
             &mut spill,
             None,
@@ -247,7 +246,7 @@ impl Counter<'_> {
             min_count: out.min_count,
             progress: self.context.settings.progress,
         };
-        let counted = counter.count(spill.finish(), &scheme)?;
+        let counted = counter.count(spill.finish(), &partitioning)?;
         let positions = CountedPositions::new(spans, counted, &spill_file, half);
         self.print(inputs, positions, out)?;
         Ok(read.lines)

@@ -130,8 +130,8 @@ impl Task<'_> {
                 "is to be the union of no filters; name one at least",
             ));
         };
-        let held = if out.twice.is_some() { 3 } else { 2 };
-        let read = |path: &Path| self.read(path, &budget, held).map(|(filter, _)| filter);
+        let filters = if out.twice.is_some() { 3 } else { 2 };
+        let read = |path: &Path| self.read(path, &budget, filters).map(|(filter, _)| filter);
         let twice_of = |partial: &PartialFilter| match &partial.twice {
             Some(path) => read(path),
             None => Err(Error::work(
@@ -139,7 +139,7 @@ impl Task<'_> {
                 "has no filter of lines seen twice beside it; build it with one",
             )),
         };
-        let (mut seen, mut metadata) = self.read(&first.seen, &budget, held)?;
+        let (mut seen, mut metadata) = self.read(&first.seen, &budget, filters)?;
         let mut twice = out.twice.is_some().then(|| twice_of(first)).transpose()?;
         let of = |path: &Path| {
             let path = path.to_owned();
@@ -154,7 +154,7 @@ impl Task<'_> {
                 drop(both);
                 twice.union(&twice_of(partial)?).map_err(of(&partial.seen))?;
             }
-            let (other, others) = self.read(&partial.seen, &budget, held)?;
+            let (other, others) = self.read(&partial.seen, &budget, filters)?;
             metadata = union_metadata((&metadata, seen.inserted()), (&others, other.inserted()));
             seen.union(&other).map_err(of(&partial.seen))?;
         }
@@ -233,14 +233,14 @@ impl Task<'_> {
         check_cancelled(self.settings.progress)
     }
 
-    /// Returns an empty filter, of which `held` are in memory at the same time.
+    /// Returns an empty filter, of which `filters` are in memory at the same time.
     pub(super) fn empty(
         &self,
         size: FilterSize,
         budget: &Budget,
-        held: u64,
+        filters: u64,
     ) -> Result<BloomFilter> {
-        self.check_memory(size.bytes, budget, held)?;
+        self.check_memory(size.bytes, budget, filters)?;
         let builder = BloomFilter::builder()
             .memory(ByteSize::bytes(size.bytes))
             .capacity(size.capacity.max(1));
@@ -248,8 +248,8 @@ impl Task<'_> {
         Ok(builder.hash(*self.hasher.spec()).build()?)
     }
 
-    fn check_memory(&self, bytes: u64, budget: &Budget, held: u64) -> Result<()> {
-        let needed = bytes.saturating_mul(held);
+    fn check_memory(&self, bytes: u64, budget: &Budget, filters: u64) -> Result<()> {
+        let needed = bytes.saturating_mul(filters);
         if needed <= budget.work {
             return Ok(());
         }
@@ -257,11 +257,11 @@ impl Task<'_> {
         Err(Error::memory_too_small(self.settings.memory_limit, needed.saturating_mul(2)))
     }
 
-    /// Reads a partial filter, of which `held` are in memory at the same time, and its metadata.
-    fn read(&self, path: &Path, budget: &Budget, held: u64) -> Result<(BloomFilter, String)> {
+    /// Reads a partial filter, of which `filters` are in memory at the same time, and its metadata.
+    fn read(&self, path: &Path, budget: &Budget, filters: u64) -> Result<(BloomFilter, String)> {
         let reading = |e| Error::work_io(path, "read", &e);
         let file = File::open(path).map_err(reading)?;
-        self.check_memory(file.metadata().map_err(reading)?.len(), budget, held)?;
+        self.check_memory(file.metadata().map_err(reading)?.len(), budget, filters)?;
         let read = BloomFilter::read_from(std::io::BufReader::with_capacity(1 << 18, file));
         let (filter, metadata) = read.map_err(|e| Error::work(path, e.to_string()))?;
         self.check_job(&filter, path)?;

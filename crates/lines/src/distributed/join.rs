@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::range::OFFSET_BITS;
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::setops::{Partition, PartitionJoin, PartitionScheme, Polarity, SetOp, Side, Spans};
+use crate::setops::{Partition, PartitionJoin, Partitioning, Polarity, SetOp, Side, Spans};
 use crate::temp::{
     FileSummary, NO_RANGES, RecordStream, Section, SectionFile, SectionKind, SectionWriter,
     SpillWriter,
@@ -91,7 +91,7 @@ impl Task<'_> {
         let groups = ranges.div_ceil(group).max(1);
         let spans = Spans::even(0, group << OFFSET_BITS, groups);
         let spill_file = self.spill_file()?;
-        let scheme = PartitionScheme::new(partitions.unwrap_or(1));
+        let partitioning = Partitioning::new(partitions.unwrap_or(1));
         let join = PartitionJoin {
             op,
             polarity,
@@ -104,7 +104,7 @@ impl Task<'_> {
         };
         self.settings.progress.phase("deciding", Some(decided.bytes));
         let part = Partition { first, others: streams };
-        let mut result = join.join(vec![part], &scheme)?;
+        let mut result = join.join(vec![part], &partitioning)?;
         let positions = result.positions.pop().unwrap_or_default();
         let mut writer = SectionWriter::new(out, kind)?;
         for stream in &positions {

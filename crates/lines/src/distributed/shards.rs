@@ -66,10 +66,9 @@ impl Task<'_> {
         out: &Path,
     ) -> Result<BuildCounts> {
         let (context, inputs) = self.open(ranges)?;
-        let most = SpillWriter::max_streams(context.budget.work).min(MAX_SHARDS);
-        if !(1..=most).contains(&shards) {
-            let found =
-                format!("is to have {shards} shards, expected 1 to {most} with this memory");
+        let max = SpillWriter::max_streams(context.budget.work).min(MAX_SHARDS);
+        if !(1..=max).contains(&shards) {
+            let found = format!("is to have {shards} shards, expected 1 to {max} with this memory");
             return Err(Error::work(out, found));
         }
         let spill_file = self.spill_file()?;
@@ -85,7 +84,7 @@ impl Task<'_> {
             }
             Ok(ControlFlow::Continue(()))
         };
-        let seen = context.pass().run("hashing", &refs, map, fold)?;
+        let stats = context.pass().run("hashing", &refs, map, fold)?;
         let mut writer = SectionWriter::new(out, side.hashes())?;
         for stream in &spill.finish() {
             writer.section(stream.bytes(), |give| stream.for_each_block(&spill_file, give))?;
@@ -95,12 +94,12 @@ impl Task<'_> {
             job: self.job,
             first,
             last,
-            lines: seen.lines,
-            bytes: seen.bytes,
-            count: seen.lines,
+            lines: stats.lines,
+            bytes: stats.bytes,
+            count: stats.lines,
             cut: shards,
         })?;
-        Ok(BuildCounts { lines: seen.lines, bytes: seen.bytes, written })
+        Ok(BuildCounts { lines: stats.lines, bytes: stats.bytes, written })
     }
 
     /// Fills the filter of one shard with its hashes of all files. It is complete; no union is

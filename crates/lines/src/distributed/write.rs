@@ -152,7 +152,7 @@ impl Task<'_> {
         );
         let mut printer = context.printer(sinks);
         let pass = context.pass();
-        let seen = print_positions(
+        let stats = print_positions(
             &pass.chunks(),
             &inputs,
             base(range),
@@ -161,7 +161,7 @@ impl Task<'_> {
             &mut printer,
         )?;
         printer.flush()?;
-        Ok(OutputCounts { bytes: seen.bytes, written: 0 })
+        Ok(OutputCounts { bytes: stats.bytes, written: 0 })
     }
 
     /// Writes the lines that start in a range and that a filter reports as present, or as absent if

@@ -195,12 +195,12 @@ mod tests {
             if let Bloom | Classic | Counting | CountingClassic = kind {
                 let mut by_memory = petal::FilterSpec::new(kind);
                 (by_memory.fpr, by_memory.memory) = (spec.fpr, Some(petal::ByteSize::mib(64)));
-                let most = by_memory.plan().unwrap().capacity();
+                let max = by_memory.plan().unwrap().capacity();
                 let spec = |keys| FilterSpec { capacity: Some(keys), ..spec.clone() };
-                assert!(spec(most).plan(most).unwrap().size_bytes() <= 1 << 26);
-                let made = build(&spec(most), &settings, std::slice::from_ref(&input)).unwrap();
+                assert!(spec(max).plan(max).unwrap().size_bytes() <= 1 << 26);
+                let made = build(&spec(max), &settings, std::slice::from_ref(&input)).unwrap();
                 assert!(made.filter.as_dyn().size_bytes() <= 1 << 26);
-                let error = spec(most + 1).plan(most + 1).unwrap_err();
+                let error = spec(max + 1).plan(max + 1).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Memory, "{error}");
             }
         }
@@ -370,10 +370,10 @@ mod tests {
             (FilterSpec { keyed: true, ..none }, Bloom, 2),
         ] {
             let made = build(&spec, &settings, std::slice::from_ref(&a)).unwrap();
-            let held = made.filter.as_dyn().inserted();
+            let inserted = made.filter.as_dyn().inserted();
             assert_eq!(made.filter.as_dyn().filter_type(), kind, "{spec:?}");
             assert_eq!((made.lines, made.passes), (3000, passes), "{spec:?}");
-            assert!((2900..=3000).contains(&held), "{spec:?}: {held}");
+            assert!((2900..=3000).contains(&inserted), "{spec:?}: {inserted}");
         }
     }
 }

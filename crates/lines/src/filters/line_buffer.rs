@@ -39,8 +39,8 @@ impl LineBuffer {
             // The capacity of a vector is up to twice its length.
             let bytes = 2 * ((buffer.bytes.len() + length) as u64 + lines * 8);
             if bytes.saturating_add(lines.saturating_mul(each)) > max_bytes {
-                let most = format_size(max_bytes);
-                let problem = format!("its lines take more than the {most} of memory for them");
+                let max = format_size(max_bytes);
+                let problem = format!("its lines take more than the {max} of memory for them");
                 return Err(Error::new(ErrorKind::LineBuffer, problem)
                     .of(names.join(" "))
                     .advise("give fewer lines"));

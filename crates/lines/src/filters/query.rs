@@ -70,8 +70,8 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
         filter.contains_hashes(&scratch.hashes, &mut scratch.results);
         let answers = &scratch.results;
         let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.key(line)));
-        let held = |line| answers.get(line) && !allowed(line);
-        scratch.selected.extend((0..batch.len()).filter(|&line| held(line) != options.invert));
+        let found = |line| answers.get(line) && !allowed(line);
+        scratch.selected.extend((0..batch.len()).filter(|&line| found(line) != options.invert));
     };
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         refuse_bad_line(&inputs, batch, scratch)?;
@@ -83,10 +83,10 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let seen = pass.run("checking", &inputs, map, fold)?;
+    let stats = pass.run("checking", &inputs, map, fold)?;
     printer.flush()?;
     let found = printer.lines;
     drop(printer);
     rows.finish()?;
-    Ok(CheckCounts { lines: seen.lines, found })
+    Ok(CheckCounts { lines: stats.lines, found })
 }

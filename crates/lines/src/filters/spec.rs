@@ -258,10 +258,10 @@ impl FilterSpec {
             let problem = format!("a {kind} filter cannot be built from lines");
             return Err(Error::setting_is(Setting::FilterType, problem));
         }
-        if let Some(most) = self.max_capacity.filter(|most| *most < keys) {
+        if let Some(max) = self.max_capacity.filter(|max| *max < keys) {
             let problem = format!(
                 "{} is less than the initial capacity of {}",
-                format_keys(most),
+                format_keys(max),
                 format_count(keys)
             );
             return Err(Error::setting_is(Setting::MaxCapacity, problem)

@@ -28,8 +28,8 @@ impl PollRead for RangeReader {
 
 impl Read for RangeReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = (self.end - self.at).min(buffer.len() as u64) as usize;
-        let got = self.file.read_at(&mut buffer[..most], self.at)?;
+        let max = (self.end - self.at).min(buffer.len() as u64) as usize;
+        let got = self.file.read_at(&mut buffer[..max], self.at)?;
         self.at += got as u64;
         if let Some(sum) = &mut self.sum {
             sum.add(&buffer[..got]);
@@ -50,8 +50,8 @@ pub(super) struct Skipping<S> {
 impl<S: Read> Read for Skipping<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.left > 0 {
-            let most = self.left.min(buffer.len() as u64) as usize;
-            match self.stream.read(&mut buffer[..most])? {
+            let max = self.left.min(buffer.len() as u64) as usize;
+            match self.stream.read(&mut buffer[..max])? {
                 0 => return Ok(0),
                 got => self.left -= got as u64,
             }

@@ -19,16 +19,16 @@ pub(crate) enum DecompressedLength {
     Estimate(u64),
 }
 
-/// Calls `show` with the first `most` bytes of a compressed file, block by block, and returns its
+/// Calls `show` with the first `max` bytes of a compressed file, block by block, and returns its
 /// decompressed length. `None` for other inputs. The decoder may use `memory` bytes.
 pub(crate) fn decompressed_sample(
     input: &Input,
-    most: u64,
+    max: u64,
     memory: u64,
     mut show: impl FnMut(&[u8]),
 ) -> Result<Option<DecompressedLength>> {
     if let Some(table) = &input.table {
-        return table_sample(input, table, most, memory, show).map(Some);
+        return table_sample(input, table, max, memory, show).map(Some);
     }
     let Some(codec) = input.codec() else { return Ok(None) };
     let (file, range) = input.file(CheckTime::Before, &())?;
@@ -38,28 +38,28 @@ pub(crate) fn decompressed_sample(
         checked.get_or_insert_with(|| input.checks.check(&input.name, block, Some(codec)));
         show(block);
     };
-    let (went, took) = compression::sample(codec, packed, most, memory, show)
+    let (went, took) = compression::sample(codec, packed, max, memory, show)
         .map_err(|error| Error::read(&input.name, error))?;
     checked.unwrap_or(Ok(()))?;
-    if went < most {
+    if went < max {
         return Ok(Some(DecompressedLength::Exact(went)));
     }
     let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
     Ok(Some(DecompressedLength::Estimate((went as f64 / share) as u64)))
 }
 
-/// Calls `show` with the first frames of a table, about `most` bytes, and returns the length of all
+/// Calls `show` with the first frames of a table, about `max` bytes, and returns the length of all
 /// frames.
 fn table_sample(
     input: &Input,
     table: &Arc<Table>,
-    most: u64,
+    max: u64,
     memory: u64,
     mut show: impl FnMut(&[u8]),
 ) -> Result<DecompressedLength> {
     let mut stream = table.keys(memory)?;
     let (mut buffer, mut bytes) = (vec![0; 64 << 10], 0);
-    while bytes < most {
+    while bytes < max {
         match stream.read(&mut buffer).map_err(|error| Error::read(&input.name, error))? {
             0 => return Ok(DecompressedLength::Exact(bytes)),
             got => {

@@ -493,10 +493,10 @@ fn wide_text(begin: &[u8], delimiter: u8) -> Wide {
     }
     let pairs = begin.len() / 2;
     let zeros = |odd: usize| begin.chunks_exact(2).filter(|pair| pair[odd] == 0).count();
-    let (most, few) = (pairs - pairs / 10, pairs / 10);
+    let (max, few) = (pairs - pairs / 10, pairs / 10);
     match (zeros(0), zeros(1)) {
-        (first, second) if first <= few && second >= most => Wide::Is(UTF16_LE),
-        (first, second) if first >= most && second <= few => Wide::Is(UTF16_BE),
+        (first, second) if first <= few && second >= max => Wide::Is(UTF16_LE),
+        (first, second) if first >= max && second <= few => Wide::Is(UTF16_BE),
         _ => Wide::No,
     }
 }

@@ -69,15 +69,15 @@ impl AppendedTo {
         let begin = if length > READ_WHOLE { length - STEP as u64 } else { 0 };
         let (mut buffer, mut at) = (vec![0; STEP], begin);
         while at < length {
-            let most = (length - at).min(STEP as u64) as usize;
-            self.file.read_exact_at(&mut buffer[..most], at)?;
-            let bytes = &buffer[..most];
+            let max = (length - at).min(STEP as u64) as usize;
+            self.file.read_exact_at(&mut buffer[..max], at)?;
+            let bytes = &buffer[..max];
             let bytes = if at == 0 { bytes.strip_prefix(MARK).unwrap_or(bytes) } else { bytes };
             if begin > 0 {
                 scan = EndScan::anywhere(dialect, bytes);
             }
             complete = scan.last(bytes) == bytes.len().checked_sub(1);
-            at += most as u64;
+            at += max as u64;
         }
         let mut end = scan.closing();
         if !complete {

@@ -90,9 +90,9 @@ impl Out<'_> {
 }
 
 impl<'a> Printer<'a> {
-    /// Writes blocks of at most `most` bytes.
-    pub(crate) fn new(sinks: Outputs<'a>, delimiter: u8, most: usize) -> Self {
-        let block = most.min(BLOCK);
+    /// Writes blocks of at most `max` bytes.
+    pub(crate) fn new(sinks: Outputs<'a>, delimiter: u8, max: usize) -> Self {
+        let block = max.min(BLOCK);
         let out = |sink: Option<_>, failed| {
             sink.map(|sink| Out { sink, failed, block, buffer: Vec::new(), start: Vec::new() })
         };
@@ -112,7 +112,7 @@ impl<'a> Printer<'a> {
 
     /// Begins each output: prints the header, which is no line of the answer. Without a header, a byte
     /// order mark is printed before the first line, so that an output without lines is empty.
-    pub(crate) fn begin(&mut self, start: &OutputStart) -> Result<()> {
+    pub(crate) fn print_start(&mut self, start: &OutputStart) -> Result<()> {
         let delimiter = self.delimiter;
         for out in self.kept.iter_mut().chain(&mut self.rest) {
             match start.header {

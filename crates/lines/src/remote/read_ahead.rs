@@ -156,8 +156,8 @@ impl ReadAhead {
         }
         let number = at / self.size;
         let Some(bytes) = self.block(number)? else {
-            let most = ((number + 1) * self.size - at).min(buffer.len() as u64);
-            return self.object.read_at(&mut buffer[..most as usize], at);
+            let max = ((number + 1) * self.size - at).min(buffer.len() as u64);
+            return self.object.read_at(&mut buffer[..max as usize], at);
         };
         let bytes = &bytes[(at - number * self.size) as usize..];
         let got = bytes.len().min(buffer.len());

@@ -122,12 +122,12 @@ impl Location {
         Failure::of(error, self.scheme)
     }
 
-    /// Requests the first `most` bytes of the object. If the server knows no ranges or no versions,
+    /// Requests the first `max` bytes of the object. If the server knows no ranges or no versions,
     /// returns all of it as a stream.
-    pub(super) fn begin(&self, most: u64) -> io::Result<Begin> {
+    pub(super) fn begin(&self, max: u64) -> io::Result<Begin> {
         let this = self.clone();
         wait(async move {
-            let range = Some(GetRange::Bounded(0..most));
+            let range = Some(GetRange::Bounded(0..max));
             let options = GetOptions { range, ..GetOptions::default() };
             match this.store.get_opts(&this.path, options).await {
                 Ok(answer) if Version::of(&answer.meta).is_certain() => {

@@ -86,9 +86,9 @@ impl Upload {
             self.wait_for_part()?;
         }
         if self.sent == MAX_PARTS {
-            let most = (MAX_PARTS * self.part_size as u64) >> 30;
+            let max = (MAX_PARTS * self.part_size as u64) >> 30;
             let text = format!(
-                "the output is longer than {most} GiB, {MAX_PARTS} parts of a 32nd of the memory \
+                "the output is longer than {max} GiB, {MAX_PARTS} parts of a 32nd of the memory \
                  limit; raise the limit, or write to a file"
             );
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));

@@ -316,7 +316,7 @@ impl Sorted {
     fn contains(&self, fingerprint: Fingerprint) -> io::Result<bool> {
         let want = as_number(fingerprint);
         let (mut low, mut high) = (0, self.count);
-        let (mut least, mut most) = (0, u64::MAX);
+        let (mut min, mut max) = (0, u64::MAX);
         let mut buffer = [0; PAGE as usize * PRINT];
         for step in 0.. {
             let room = high - low;
@@ -324,8 +324,8 @@ impl Sorted {
                 break;
             }
             let guess = if step < 4 {
-                let share = u128::from(fingerprint.high.saturating_sub(least)) * u128::from(room);
-                (share / u128::from((most - least).max(1))) as u64
+                let share = u128::from(fingerprint.high.saturating_sub(min)) * u128::from(room);
+                (share / u128::from((max - min).max(1))) as u64
             } else {
                 room / 2
             };
@@ -335,9 +335,9 @@ impl Sorted {
             let at = |i: usize| Fingerprint::from_bytes(&page[i]);
             let (first, last) = (at(0), at(page.len() - 1));
             if want < as_number(first) {
-                (high, most) = (start, first.high);
+                (high, max) = (start, first.high);
             } else if want > as_number(last) {
-                (low, least) = (start + length, last.high);
+                (low, min) = (start + length, last.high);
             } else {
                 let found =
                     page.binary_search_by_key(&want, |b| as_number(Fingerprint::from_bytes(b)));

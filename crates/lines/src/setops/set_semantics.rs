@@ -283,7 +283,7 @@ impl SetMatcher {
 mod tests {
     use super::*;
 
-    fn print(i: u8) -> Fingerprint {
+    fn fingerprint(i: u8) -> Fingerprint {
         Fingerprint { high: u64::from(i), low: u64::from(i) << 56 | 1 }
     }
 
@@ -291,7 +291,7 @@ mod tests {
     fn matcher(op: SetOp, build_side: BuildSide, first: &[u8], others: &[&[u8]]) -> Vec<usize> {
         let mut matcher = SetMatcher::new(op, build_side, Table::new(1 << 20, 0).unwrap());
         let show = |matcher: &mut SetMatcher, lines: &[u8]| {
-            lines.iter().for_each(|&i| matcher.build(print(i)).unwrap().unwrap());
+            lines.iter().for_each(|&i| matcher.build(fingerprint(i)).unwrap().unwrap());
         };
         if build_side == BuildSide::First {
             show(&mut matcher, first);
@@ -301,11 +301,11 @@ mod tests {
         }
         for j in matcher.probe_inputs(others.len()) {
             others[j].iter().for_each(|&i| {
-                matcher.probe(print(i));
+                matcher.probe(fingerprint(i));
             });
             matcher.end_round();
         }
-        let verdicts = first.iter().map(|&i| matcher.decide(print(i)).unwrap().unwrap());
+        let verdicts = first.iter().map(|&i| matcher.decide(fingerprint(i)).unwrap().unwrap());
         verdicts
             .enumerate()
             .filter(|(_, verdict)| *verdict == Decision::Kept)
@@ -334,9 +334,9 @@ mod tests {
         assert_eq!(kept(4), [0; 0]);
         // The largest number fits a state.
         let many = [&[1u8, 1][..]; 200];
-        let most = SetOp::AtLeast(SetOp::MAX_AT_LEAST);
-        assert_eq!(matcher(most, BuildSide::First, &first, &many), [1]);
-        assert_eq!(matcher(most, BuildSide::First, &first, &many[..125]), [0; 0]);
+        let max = SetOp::AtLeast(SetOp::MAX_AT_LEAST);
+        assert_eq!(matcher(max, BuildSide::First, &first, &many), [1]);
+        assert_eq!(matcher(max, BuildSide::First, &first, &many[..125]), [0; 0]);
     }
 
     #[test]

@@ -419,7 +419,7 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
         }
     }));
     let mut rng = Rng::new(11);
-    let mut most = 0;
+    let mut max = 0;
     for seed in 0..60 {
         let files = overlapping_files(
             seed,
@@ -497,10 +497,10 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
                     Ok((out, _)) => assert!(files[0].is_empty() && out == expected, "{context}"),
                 }
             }
-            most = most.max(resumed);
+            max = max.max(resumed);
             crate::forget_work(&dir);
             assert!(!dir.exists());
         }
     }
-    assert!(most >= 5, "{most}");
+    assert!(max >= 5, "{max}");
 }

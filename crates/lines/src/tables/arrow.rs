@@ -91,7 +91,7 @@ impl ArrowTable {
     fn advised(&self, error: Error, keys: Option<u64>, rows: u64) -> Error {
         let Some(&part) = error.cause::<PartTooLarge>() else { return error };
         let source = &self.source;
-        let most = || {
+        let max = || {
             let file = source.file()?;
             let (mut dictionaries, mut batch) = (0u64, 0);
             for part in &self.blocks.parts {
@@ -104,9 +104,9 @@ impl ArrowTable {
             Ok(dictionaries.saturating_add(batch))
         };
         // Errors of reading come up again with the higher limit.
-        let limit = source.guarded(most).map_or(part.limit, |most| {
-            let of_keys = keys.map_or(0, |given| source.limit_for(most, given, |has| has.keys));
-            of_keys.max(source.limit_for(most.saturating_mul(2), rows, |has| has.rows))
+        let limit = source.guarded(max).map_or(part.limit, |max| {
+            let of_keys = keys.map_or(0, |given| source.limit_for(max, given, |has| has.keys));
+            of_keys.max(source.limit_for(max.saturating_mul(2), rows, |has| has.rows))
         });
         source.too_large_for(PartTooLarge { limit, ..part })
     }

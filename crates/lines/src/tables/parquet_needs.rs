@@ -64,10 +64,10 @@ fn limit(table: &ParquetTable, file: &PageFile, given: Given) -> ParquetResult<u
             let per_level = memory_per_level(column.physical_type());
             if column.max_rep_level() > 0 {
                 let (levels, rows) = (group.column(number).num_values(), group.num_rows());
-                let most = u64::try_from(levels.saturating_sub(rows)).unwrap_or(0) + 1;
-                if most.saturating_mul(per_level) > longest {
+                let max = u64::try_from(levels.saturating_sub(rows)).unwrap_or(0) + 1;
+                if max.saturating_mul(per_level) > longest {
                     // A page that is too large to be read has one row.
-                    let levels = longest_row(table, group, number, given.rows).unwrap_or(most);
+                    let levels = longest_row(table, group, number, given.rows).unwrap_or(max);
                     longest = longest.max(levels.saturating_mul(per_level));
                 }
                 of_rows =

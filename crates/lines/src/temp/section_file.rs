@@ -377,10 +377,10 @@ pub(crate) struct SectionReader<'a> {
 }
 
 impl SectionReader<'_> {
-    /// Reads the next bytes, at most `most`. `false` at the end.
-    pub(crate) fn next(&mut self, most: usize, buffer: &mut Vec<u8>) -> Result<bool> {
+    /// Reads the next bytes, at most `max`. `false` at the end.
+    pub(crate) fn next(&mut self, max: usize, buffer: &mut Vec<u8>) -> Result<bool> {
         let Section { path, begin, bytes, sum, .. } = self.section;
-        let length = (bytes - self.done).min(most as u64) as usize;
+        let length = (bytes - self.done).min(max as u64) as usize;
         buffer.resize(length, 0);
         let at = begin + self.done;
         self.file.read_exact_at(buffer, at).map_err(|e| Error::work_io(path, "read", &e))?;

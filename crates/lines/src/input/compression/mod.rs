@@ -112,11 +112,11 @@ fn reader<'a>(
         Codec::Gzip => Box::new(GzipMembers { decoder: Some(GzDecoder::new(compressed)) }),
         Codec::Zstd => {
             let mut compressed = compressed;
-            let most = 1 << max_window_log(memory);
+            let max = 1 << max_window_log(memory);
             if let Some(window) = compressed.fill_buf().ok().and_then(zstd_window)
-                && window > most
+                && window > max
             {
-                return Err(io::Error::other(window_too_large(window, most)));
+                return Err(io::Error::other(window_too_large(window, max)));
             }
             let mut decoder = zstd::stream::read::Decoder::with_buffer(compressed)?;
             decoder.window_log_max(max_window_log(memory))?;
@@ -184,10 +184,10 @@ fn too_little_memory(codec: Codec, needed: Option<u64>, available: u64) -> Error
 }
 
 /// The error of a zstd window that does not fit, with the memory limit that it needs.
-fn window_too_large(window: u64, most: u64) -> Error {
+fn window_too_large(window: u64, max: u64) -> Error {
     // A decoder accepts no larger window.
     let needed = window.checked_next_power_of_two().filter(|needed| *needed <= 1 << 31);
-    Error::zstd_window(Some(window), most, needed.map(|needed| needed * 8))
+    Error::zstd_window(Some(window), max, needed.map(|needed| needed * 8))
 }
 
 /// The error of a zstd window above the maximum. The crate's error has only the name of the code.
@@ -217,12 +217,12 @@ fn explained(codec: Codec, memory: u64, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), said)
 }
 
-/// Calls `show` with the first `most` decompressed bytes, block by block. Returns their number and
+/// Calls `show` with the first `max` decompressed bytes, block by block. Returns their number and
 /// the number of compressed bytes read.
 pub(super) fn sample(
     codec: Codec,
     compressed: impl Read + Send,
-    most: u64,
+    max: u64,
     memory: u64,
     mut show: impl FnMut(&[u8]),
 ) -> io::Result<(u64, u64)> {
@@ -239,9 +239,9 @@ pub(super) fn sample(
         let compressed = BufReader::with_capacity(BLOCK, &mut counted);
         let mut reader = reader(codec, compressed, memory)?;
         let (mut went, mut block) = (0, Vec::with_capacity(BLOCK));
-        while went < most {
+        while went < max {
             block.clear();
-            let take = (most - went).min(BLOCK as u64);
+            let take = (max - went).min(BLOCK as u64);
             reader.by_ref().take(take).read_to_end(&mut block)?;
             show(&block);
             went += block.len() as u64;

@@ -189,10 +189,10 @@ impl ApproximateJob<'_> {
             }
             Ok(ControlFlow::Continue(()))
         };
-        let seen = self.pass().run("matching", first, map, fold)?;
-        report.add_pass(seen);
+        let stats = self.pass().run("matching", first, map, fold)?;
+        report.add_pass(stats);
         report.set_survivors(printer.lines);
-        report.first_lines = seen.lines;
+        report.first_lines = stats.lines;
         (report.wrong, report.wrong_error) = wrong.estimate(rate);
         Ok(())
     }
@@ -278,13 +278,13 @@ impl SampleSelection {
         scratch.sampled.clear();
         let missed_depth = self.missed_depth.load(Ordering::Relaxed);
         for (at, key) in scratch.hashes.iter().enumerate() {
-            let (key, held) = (key.wrapping_mul(self.back), scratch.results.get(at));
-            if held && !self.chained {
+            let (key, found) = (key.wrapping_mul(self.back), scratch.results.get(at));
+            if found && !self.chained {
                 continue;
             }
             let depth = depth_of(key);
-            if depth >= missed_depth && !held || depth >= self.depth && self.chained {
-                scratch.sampled.push((key, held));
+            if depth >= missed_depth && !found || depth >= self.depth && self.chained {
+                scratch.sampled.push((key, found));
             }
         }
     }
@@ -309,8 +309,8 @@ impl WrongLines {
 
     /// Adds hashes of the first input, each with whether the last filter contains it.
     fn add(&mut self, sampled: &[(u64, bool)]) {
-        for &(key, held) in sampled {
-            if !held {
+        for &(key, found) in sampled {
+            if !found {
                 self.missed.insert(key, 0.0);
             }
             // Removed, so that a line counts once.

@@ -237,8 +237,8 @@ fn decide(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let seen = job.pass().run("comparing", &refs, fingerprints(job), fold)?;
-    report.add_pass(seen);
+    let stats = job.pass().run("comparing", &refs, fingerprints(job), fold)?;
+    report.add_pass(stats);
     report.set_survivors(printer.lines);
     Ok(full.map_or(InMemoryOutcome::Done, |at| {
         InMemoryOutcome::TableFull(Overflow { matcher, at, spools })

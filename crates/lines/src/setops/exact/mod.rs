@@ -41,7 +41,7 @@ pub(super) use journal::Journal;
 pub use journal::forget_work;
 pub(crate) use passes::{HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, contains_any};
 pub use records::Side;
-pub(crate) use records::{FIRST_RECORD, PartitionScheme};
+pub(crate) use records::{FIRST_RECORD, Partitioning};
 
 use std::time::Instant;
 
@@ -114,12 +114,7 @@ impl ExactJob<'_> {
 
     /// Returns enough partitions for the table of each to stay in the cache. `prior`: fingerprints of
     /// lines that were decided in memory.
-    pub(crate) fn partition_scheme(
-        &self,
-        plan: Plan,
-        sizes: &InputSizes,
-        prior: u64,
-    ) -> PartitionScheme {
+    pub(crate) fn partitioning(&self, plan: Plan, sizes: &InputSizes, prior: u64) -> Partitioning {
         let share = (self.budget.work / self.budget.workers as u64 / 4).min(CACHE);
         let entries = plan.entries + prior * 8;
         let wanted = entries / Table::capacity(share).max(1) + 1;
@@ -127,7 +122,7 @@ impl ExactJob<'_> {
         let each = STREAM_COST * (sizes.others.len() as u64 + 2);
         let affordable = SpillWriter::max_streams(least_records(self.budget.work));
         let affordable = affordable.min(self.budget.work / 16 / each);
-        PartitionScheme::new(wanted.clamp(1, affordable.clamp(1, 1024)))
+        Partitioning::new(wanted.clamp(1, affordable.clamp(1, 1024)))
     }
 
     pub(super) fn run(
@@ -137,7 +132,7 @@ impl ExactJob<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Report> {
         let begun = Instant::now();
-        let mut report = Report::begin(begun);
+        let mut report = Report::new(begun);
         // Some strategies read the others twice, and their sizes determine the strategy.
         let spool = |input: Input| spool(input, &self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;

@@ -119,16 +119,17 @@ pub(super) fn narrow_diff(
         };
         let before = filter.inserted();
         let mut known = HashSink::Log(key_log(work));
-        let seen = work.job.passes().fill(work.first, &mut filter, Some(&mut known))?;
+        let stats = work.job.passes().fill(work.first, &mut filter, Some(&mut known))?;
         let report = &mut work.state.report;
-        report.add_pass(seen);
-        report.first_lines = seen.lines;
+        report.add_pass(stats);
+        report.first_lines = stats.lines;
         let keys = known.into_log();
         report.candidates = keys.bytes() / 8;
         report.set_survivors(report.candidates);
-        let held = estimated_insertions(&filter, 0.0, before);
+        let present = estimated_insertions(&filter, 0.0, before);
         let new = filter.inserted() - before;
-        report.false_promised = Some(estimated_insertions(&filter, held, new) - held - new as f64);
+        report.false_promised =
+            Some(estimated_insertions(&filter, present, new) - present - new as f64);
         work.state.keys = keys;
         Ok(())
     })?;

@@ -163,7 +163,7 @@ impl ExactJob<'_> {
     }
 
     fn partitions(&self, plan: Plan, sizes: &InputSizes, prior: u64) -> usize {
-        self.partition_scheme(plan, sizes, prior).partitions()
+        self.partitioning(plan, sizes, prior).partitions()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use petal::BloomFilter;
 
-use super::records::PartitionScheme;
+use super::records::Partitioning;
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::report::Report;
 use crate::temp::RecordStream;
@@ -12,7 +12,7 @@ use crate::temp::RecordStream;
 pub(super) struct State {
     /// Number of finished phases.
     pub(super) done: usize,
-    pub(super) scheme: PartitionScheme,
+    pub(super) partitioning: Partitioning,
     pub(super) polarity: Polarity,
     /// Records of the first input by partition, and of each other input.
     pub(super) first: Vec<RecordStream>,

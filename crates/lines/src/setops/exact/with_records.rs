@@ -30,7 +30,7 @@ pub(super) fn run(
     let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
     let begun = report.begun;
     let mut state = resumed.unwrap_or_else(|| State {
-        scheme: job.partition_scheme(plan, sizes, others.prior.as_ref().map_or(0, Table::len)),
+        partitioning: job.partitioning(plan, sizes, others.prior.as_ref().map_or(0, Table::len)),
         report: std::mem::take(report),
         ..State::default()
     });

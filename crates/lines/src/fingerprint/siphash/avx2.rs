@@ -10,7 +10,8 @@ use std::arch::x86_64::{
     _mm256_srli_epi64, _mm256_storeu_si256, _mm256_xor_si256,
 };
 
-use super::siphash::{LANES, Words, hash};
+use super::LANES;
+use super::lanes::{Words, hash};
 
 /// Returns the hashes of eight lines: the first halves, then the second halves.
 #[target_feature(enable = "avx2")]

@@ -7,7 +7,8 @@ use std::arch::x86_64::{
     _mm512_storeu_si512, _mm512_xor_si512,
 };
 
-use super::siphash::{LANES, Words, hash};
+use super::LANES;
+use super::lanes::{Words, hash};
 
 /// Returns the hashes of eight lines: the first halves, then the second halves.
 #[target_feature(enable = "avx512f")]
