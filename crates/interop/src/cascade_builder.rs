@@ -80,9 +80,9 @@ pub fn cascade<'a>(
     examine(options)?;
     let (members, others) = (distinct(members)?, distinct(others)?);
     no_key_in_both(&members, &others)?;
-    let (mut held, mut against) =
+    let (mut included, mut against) =
         if options.inverted { (others, members) } else { (members, others) };
-    if held.is_empty() {
+    if included.is_empty() {
         let what = if options.inverted { "non-members" } else { "members" };
         return Err(Error::invalid(what, "at least 1", 0));
     }
@@ -91,11 +91,11 @@ pub fn cascade<'a>(
     let mut file = vec![2, 0, u8::from(options.inverted), options.salt.len() as u8];
     file.extend(&options.salt);
     for number in 1..=MAX_LEVELS {
-        let fooled = add_level(number, &held, &against, options, &mut shape, &mut file)?;
+        let fooled = add_level(number, &included, &against, options, &mut shape, &mut file)?;
         if fooled.is_empty() {
             return ForeignFilter::from_bytes(file, Some(Format::FilterCascade));
         }
-        against = std::mem::replace(&mut held, fooled);
+        against = std::mem::replace(&mut included, fooled);
     }
     let what = format!("{MAX_LEVELS} layers do not separate the keys");
     Err(Error::limit(Format::FilterCascade, what, "take another hash or salt"))
@@ -113,16 +113,16 @@ fn examine(options: &CascadeOptions) -> Result<()> {
     Ok(())
 }
 
-/// Appends a level of the keys `held`. Returns its false positives among `against`.
+/// Appends a level of the keys `included`. Returns its false positives among `against`.
 fn add_level<'a>(
     number: u8,
-    held: &[&[u8]],
+    included: &[&[u8]],
     against: &[&'a [u8]],
     options: &CascadeOptions,
     shape: &mut CascadeHashing,
     file: &mut Vec<u8>,
 ) -> Result<Vec<&'a [u8]>> {
-    let (bits, probes) = size(held.len() as u64, number, options)?;
+    let (bits, probes) = size(included.len() as u64, number, options)?;
     let at = file.len() + LEVEL_HEADER;
     let length = at as u64 + u64::from(bits / 8);
     if length > options.limit {
@@ -137,7 +137,7 @@ fn add_level<'a>(
     file.resize(length as usize, 0);
     let level = shape.push(number, at, bits, probes);
     let mut words = Vec::new();
-    for key in held {
+    for key in included {
         words.clear();
         shape.positions(&level, key, &mut words);
         words.iter().for_each(|bit| _ = level.bit_array().set(file, *bit));

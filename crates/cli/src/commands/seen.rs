@@ -322,14 +322,14 @@ fn clock(args: &SeenArgs) -> Box<dyn Fn() -> u64 + Send> {
 }
 
 /// Prints a note if the filter is overfull, which costs only time with a fingerprint log.
-fn note_if_overfull(filter: &dyn Membership, held: u64, progress: &ProgressReporter) {
+fn note_if_overfull(filter: &dyn Membership, inserted: u64, progress: &ProgressReporter) {
     let planned = filter.capacity();
-    if held as f64 > planned as f64 * 1.01 {
+    if inserted as f64 > planned as f64 * 1.01 {
         progress.print(&format!(
             "note: the filter was planned for {} lines and has {}: results stay exact, but lookups \
              are slower; start another file with a larger -n",
             text::count(planned),
-            text::count(held),
+            text::count(inserted),
         ));
     }
 }

@@ -134,13 +134,13 @@ impl Task<'_> {
         filters: &[&dyn Membership],
         budget: &Budget,
     ) -> Result<u64> {
-        let held = filters.iter().map(|filter| filter.memory_usage().max(filter.size_bytes()));
-        let held = held.fold(0, u64::saturating_add);
+        let taken = filters.iter().map(|filter| filter.memory_usage().max(filter.size_bytes()));
+        let taken = taken.fold(0, u64::saturating_add);
         let min = least_records(budget.work);
-        match budget.work.checked_sub(held) {
+        match budget.work.checked_sub(taken) {
             Some(left) if left >= min => Ok(left),
             _ => {
-                let needed = held.saturating_add(min).saturating_mul(2);
+                let needed = taken.saturating_add(min).saturating_mul(2);
                 Err(Error::memory_too_small(self.settings.memory_limit, needed))
             }
         }

@@ -116,9 +116,10 @@ impl Task<'_> {
         out: &PartialFilter,
     ) -> Result<BuildCounts> {
         let budget = self.budget()?;
-        let held = 1 + u64::from(out.twice.is_some());
-        let mut seen = self.empty(size, &budget, held)?;
-        let mut twice = out.twice.is_some().then(|| self.empty(size, &budget, held)).transpose()?;
+        let filters = 1 + u64::from(out.twice.is_some());
+        let mut seen = self.empty(size, &budget, filters)?;
+        let mut twice =
+            out.twice.is_some().then(|| self.empty(size, &budget, filters)).transpose()?;
         let (mut answers, mut known) = (BatchResults::new(), Vec::new());
         let mut built = BuildCounts::default();
         for path in keys {

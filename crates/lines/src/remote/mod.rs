@@ -17,8 +17,8 @@
 //! ranges or versions is read once, as a stream.
 //!
 //! A pass reads an object in blocks. Several blocks are requested ahead, first one, then twice as
-//! many with each block that is read in order. They are held in a window of bounded size, which the
-//! memory limit includes. Samples are read with one request each.
+//! many with each block that is read in order. A window of bounded size, which the memory limit
+//! includes, holds them. Samples are read with one request each.
 //!
 //! Failed requests are repeated with growing pauses, and a broken answer is continued where it
 //! ended. Credentials come from the environment and the metadata service of the machine, as the

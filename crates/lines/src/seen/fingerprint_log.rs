@@ -81,7 +81,7 @@ impl FingerprintLog {
         if u128::from(length) != whole {
             return Err(damaged(name, "its length is not what its header says"));
         }
-        let sorted = Sorted { file, count: header.count, held: Vec::new() };
+        let sorted = Sorted { file, count: header.count, in_memory: Vec::new() };
         sorted.verify(name, header.sum)?;
         Self::with(header.pair, header.key, Some(sorted))
     }
@@ -193,7 +193,7 @@ impl FingerprintLog {
     /// # Errors
     /// If memory for a new table is refused, or the file cannot be read.
     pub fn reload(&mut self, file: File, count: u64) -> Result<()> {
-        self.saved = Some(Sorted { file, count, held: Vec::new() });
+        self.saved = Some(Sorted { file, count, in_memory: Vec::new() });
         self.reset()
     }
 }
@@ -246,7 +246,7 @@ struct Sorted {
     file: File,
     count: u64,
     /// The fingerprints in memory, if they fit.
-    held: Vec<u8>,
+    in_memory: Vec<u8>,
 }
 
 impl Sorted {
@@ -270,9 +270,9 @@ impl Sorted {
         else {
             return Ok(());
         };
-        self.held.try_reserve_exact(bytes as usize)?;
-        self.held.resize(bytes as usize, 0);
-        self.file.read_exact_at(&mut self.held, HEADER as u64)
+        self.in_memory.try_reserve_exact(bytes as usize)?;
+        self.in_memory.resize(bytes as usize, 0);
+        self.file.read_exact_at(&mut self.in_memory, HEADER as u64)
     }
 
     /// Returns `length` fingerprints from `start` on, from memory or through the buffer.
@@ -283,7 +283,7 @@ impl Sorted {
         buffer: &'a mut [u8; PAGE as usize * PRINT],
     ) -> io::Result<&'a [[u8; PRINT]]> {
         let (at, bytes) = (start as usize * PRINT, length as usize * PRINT);
-        if let Some(page) = self.held.get(at..at + bytes) {
+        if let Some(page) = self.in_memory.get(at..at + bytes) {
             return Ok(page.as_chunks().0);
         }
         let page = &mut buffer[..bytes];
@@ -426,11 +426,11 @@ mod tests {
             saved(&mut log, &path);
             log = open(&path).unwrap();
             assert_eq!(log.len(), 4000 * (round + 1));
-            let held = &mut log.saved.as_mut().unwrap().held;
-            assert!(!held.is_empty());
+            let in_memory = &mut log.saved.as_mut().unwrap().in_memory;
+            assert!(!in_memory.is_empty());
             if round % 2 == 0 {
                 // As if there were no room for it.
-                *held = Vec::new();
+                *in_memory = Vec::new();
             }
             for i in 0..20_000 {
                 let known = log.contains(fingerprint(line(i).as_bytes())).unwrap();

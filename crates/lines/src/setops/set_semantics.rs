@@ -317,10 +317,14 @@ mod tests {
     fn common_keeps_first_occurrences_that_are_in_every_other() {
         let first = [5, 1, 2, 1, 3, 5, 4];
         let others: [&[u8]; 4] = [&[1, 2, 3, 4, 4], &[4, 3, 1, 9], &[1, 4, 7, 3], &[4, 1, 1]];
-        for seed in
+        for build_side in
             [BuildSide::First, BuildSide::Others(0), BuildSide::Others(1), BuildSide::Others(3)]
         {
-            assert_eq!(matcher(SetOp::Common, seed, &first, &others), [1, 6], "{seed:?}");
+            assert_eq!(
+                matcher(SetOp::Common, build_side, &first, &others),
+                [1, 6],
+                "{build_side:?}"
+            );
         }
         assert_eq!(matcher(SetOp::Common, BuildSide::First, &first, &[]), [0, 1, 2, 4, 6]);
     }
@@ -343,8 +347,8 @@ mod tests {
     fn diff_keeps_first_occurrences_that_are_in_no_other() {
         let first = [5, 1, 2, 1, 3, 5, 4];
         let others: [&[u8]; 3] = [&[1, 2], &[9, 2], &[4]];
-        for seed in [BuildSide::First, BuildSide::Others(0)] {
-            assert_eq!(matcher(SetOp::Diff, seed, &first, &others), [0, 4], "{seed:?}");
+        for build_side in [BuildSide::First, BuildSide::Others(0)] {
+            assert_eq!(matcher(SetOp::Diff, build_side, &first, &others), [0, 4], "{build_side:?}");
         }
     }
 

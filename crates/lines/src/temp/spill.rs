@@ -171,9 +171,9 @@ impl RecordStream {
             return Ok(None);
         }
         let full = std::mem::take(&mut self.tail);
-        let held = full.capacity();
+        let capacity = full.capacity();
         self.blocks.push(full);
-        Ok(Some(held))
+        Ok(Some(capacity))
     }
 
     /// Writes the full blocks and, with `tail`, the block being filled, to the file. No record may be
@@ -316,8 +316,8 @@ impl<'a> SpillWriter<'a> {
     pub(crate) fn written(bytes: u64, streams: usize, allowance: u64) -> u64 {
         let block = Self::block(streams, allowance);
         let filling = streams as u64 * block as u64 / 2;
-        let held = Self::max_full(streams, block, allowance) + filling;
-        let written = bytes.saturating_sub(held);
+        let in_memory = Self::max_full(streams, block, allowance) + filling;
+        let written = bytes.saturating_sub(in_memory);
         written + written / block as u64 * LINK as u64
     }
 

@@ -137,16 +137,17 @@ impl PartitionJoin<'_> {
         let first = part.first.bytes() / FIRST_RECORD as u64;
         let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
         let others: Vec<_> = others.collect();
-        let (seed, expected) = choose_build_side(self.op, first, &others, Table::capacity(memory));
+        let (build_side, expected) =
+            choose_build_side(self.op, first, &others, Table::capacity(memory));
         let mut table = found.table.take().map_or_else(|| Table::new(0, 0), Ok)?;
         table.renew(memory, expected)?;
-        let mut matcher = SetMatcher::new(self.op, seed, table);
+        let mut matcher = SetMatcher::new(self.op, build_side, table);
         let (mut count, mut refused, mut unclaimed) = (0, 0, 0);
         let build = |matcher: &mut SetMatcher, fingerprint, rest: &[u8]| match self.op {
             SetOp::SymDiff => matcher.build_of_side(fingerprint, self.is_second(rest)),
             _ => matcher.build(fingerprint),
         };
-        if seed == BuildSide::First
+        if build_side == BuildSide::First
             && self
                 .for_each_record::<FIRST_RECORD>(
                     &part.first,
@@ -190,7 +191,7 @@ impl PartitionJoin<'_> {
         let judged =
             self.for_each_record::<FIRST_RECORD>(&part.first, &mut matcher, ahead, decide)?;
         if judged.is_ok() {
-            if self.op == SetOp::Common && seed != BuildSide::First {
+            if self.op == SetOp::Common && build_side != BuildSide::First {
                 unclaimed = matcher.unclaimed();
             }
             found.result.add(count, refused, unclaimed);
