@@ -128,13 +128,9 @@ impl<'a> JobContext<'a> {
     ) -> Result<RowOutputs<'o>> {
         let names: Vec<_> = inputs.iter().map(Input::name).collect();
         let tables: Vec<_> = inputs.iter().map(Input::table).collect();
-        let format = RowFormat {
-            keys_only: self.settings.keys_only,
-            binary: self.settings.binary_output,
-            dialect: self.settings.keys.fields.dialect(),
-            delimiter: self.settings.delimiter,
-            memory: self.budget.rows,
-        };
+        let Settings { keys_only, binary_output: binary, delimiter, .. } = *self.settings;
+        let (dialect, memory) = (self.settings.keys.fields.dialect(), self.budget.rows);
+        let format = RowFormat { keys_only, binary, dialect, delimiter, memory };
         RowOutputs::new(outputs, &names, &tables, format)
     }
 
