@@ -161,7 +161,7 @@ impl ApproximateJob<'_> {
         let mut printed = Table::new(memory.saturating_sub(2 * self.sample_bytes()), 0)?;
         let selection = SampleSelection {
             chained: steps > 0,
-            back: STEP_BACK.wrapping_pow(steps),
+            inverse: STEP_BACK.wrapping_pow(steps),
             depth: sample.depth(),
             missed_depth: AtomicU32::new(0),
         };
@@ -265,7 +265,7 @@ struct SampleSelection {
     /// Whether there are several filters.
     chained: bool,
     /// Factor from the hash for the last filter to the hash of the line.
-    back: u64,
+    inverse: u64,
     /// Depth of the last filter's sample.
     depth: u32,
     /// Depth of the sample of lines that the last filter does not contain.
@@ -278,7 +278,7 @@ impl SampleSelection {
         scratch.sampled.clear();
         let missed_depth = self.missed_depth.load(Ordering::Relaxed);
         for (at, key) in scratch.hashes.iter().enumerate() {
-            let (key, found) = (key.wrapping_mul(self.back), scratch.results.get(at));
+            let (key, found) = (key.wrapping_mul(self.inverse), scratch.results.get(at));
             if found && !self.chained {
                 continue;
             }
