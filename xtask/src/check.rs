@@ -12,14 +12,19 @@ pub(crate) fn check() -> Result {
     arch::arch(false)?;
     words::words(&[])?;
     wasm::check_without_std_feature()?;
-    Step::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()?;
-    Step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run()
+    let lints = ["--workspace", "--features", SQLITE, "--all-targets", "--", "-D", "warnings"];
+    Step::cargo(&[&["clippy"], &lints[..]].concat()).run()?;
+    let doc = ["doc", "--workspace", "--features", SQLITE, "--no-deps"];
+    Step::cargo(&doc).env("RUSTDOCFLAGS", "-D warnings").run()
 }
 
-/// What every test of the workspace is compiled with: all crates and all features of the program. Another selection
-/// would compile the crates once more.
-pub(crate) const WORKSPACE: [&str; 3] =
-    ["--workspace", "--features", "petal-cli/object-store,petal-cli/parquet"];
+/// Features that need SQLite, which is C and takes long to compile.
+const SQLITE: &str = "petal-bench-vs/lab,petal-example-crawler/sqlite";
+
+/// What every test of the workspace is compiled with: all crates, all features of the program, and SQLite. Another
+/// selection would compile the crates once more.
+pub(crate) const WORKSPACE: [&str; 5] =
+    ["--workspace", "--features", "petal-cli/object-store,petal-cli/parquet", "--features", SQLITE];
 
 /// Builds all tests of the workspace.
 pub(crate) fn build_tests() -> Result {

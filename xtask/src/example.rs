@@ -18,6 +18,10 @@ pub(crate) fn run(name: &str, args: &[&str]) -> Result {
     let own_package = format!("petal-example-{name}");
     if folder.join("Cargo.toml").exists() {
         packages.extend(["--package", &own_package]);
+        // SQLite takes a minute to compile: only to compare with it.
+        if args.iter().any(|arg| *arg == "--compare" || arg.contains("sqlite")) {
+            packages.extend(["--features", "petal-example-crawler/sqlite"]);
+        }
     }
     if name == "recommender" {
         packages.extend(["--package", "petal-redis"]);

@@ -6,13 +6,23 @@ use crate::step::{Result, Step, root};
 /// Debian's PostgreSQL, which the example of the same script uses, too.
 const INSTALL: &str = "examples/database/install.sh";
 
-/// Installs PostgreSQL unless only the page is written or help is printed, and runs the laboratory.
+/// Installs PostgreSQL unless help is printed, and runs the laboratory.
 pub(crate) fn run(args: &[&str]) -> Result {
-    let measures = !args.iter().any(|arg| ["--help", "-h", "--page"].contains(arg));
+    let measures = !args.iter().any(|arg| ["--help", "-h"].contains(arg));
     if measures && let Err(problem) = install() {
         eprintln!("cargo x lab: without PostgreSQL: {problem}");
     }
-    let runner = ["bench", "--quiet", "--package", "petal-bench-vs", "--bench", "lab", "--"];
+    let runner = [
+        "bench",
+        "--quiet",
+        "--package",
+        "petal-bench-vs",
+        "--features",
+        "lab",
+        "--bench",
+        "lab",
+        "--",
+    ];
     let home = root().join(peers::HOME);
     Step::cargo(&[&runner[..], args].concat()).env("PETAL_PEERS", &home.to_string_lossy()).run()
 }

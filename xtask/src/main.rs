@@ -10,6 +10,7 @@ mod browser;
 mod check;
 mod cross;
 mod example;
+mod figures;
 mod lab;
 mod loom;
 mod package;
@@ -68,7 +69,8 @@ usage: cargo x COMMAND
   bench server     measure the module on redis-server: CPU time per request relative to GET
   bench python     compare the Python package with the program, the library and rbloom
   lab [ARG]...     compare ways to remember which URLs were seen: databases, sets, filters; rows go to results/
-  figures          update tables and plots of docs/performance/README.md from results/
+  figures          update the tables and plots of docs/performance and docs/uses/lab.md from results/
+  figures --check  the same tables and plots as in the docs, or exit code 1; needs only Python
 
 `--help` after the name of a benchmark lists its options.
 ";
@@ -120,7 +122,7 @@ fn main() -> ExitCode {
         }
         ["bench", "python", rest @ ..] => python::bench(rest),
         ["lab", rest @ ..] => lab::run(rest),
-        ["figures", rest @ ..] => figures(rest),
+        ["figures", rest @ ..] => figures::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -166,11 +168,5 @@ fn bench_of(name: &str, args: &[&str]) -> Result {
     let with_rivals = matches!(name, "rivals" | "family");
     let package = if with_rivals { "petal-bench-vs" } else { "petal-bench" };
     let runner = ["bench", "--quiet", "--package", package, "--bench", name, "--"];
-    Step::cargo(&[&runner[..], args].concat()).run()
-}
-
-/// Updates tables and plots; a debug build is fast enough.
-fn figures(args: &[&str]) -> Result {
-    let runner = ["run", "--quiet", "--package", "petal-bench", "--bin", "figures", "--"];
     Step::cargo(&[&runner[..], args].concat()).run()
 }

@@ -60,9 +60,12 @@ pub(crate) fn run_tests(tier: Tier, more: &[&str]) -> Result {
     let python = root().join(HOME).join(python);
     let args =
         ["-m", "pytest", "--durations=10", "-c", "crates/python/pyproject.toml", "-m", chosen];
-    let folder =
-        [if tier == Tier::Engines { "crates/python/tests/spark" } else { "crates/python/tests" }];
-    Step::program(&python, &[&args[..], &folder, more].concat())
+    let folders: &[&str] = match tier {
+        Tier::Own => &["crates/python/tests", "crates/bench/tests"],
+        Tier::Foreign => &["crates/python/tests"],
+        Tier::Engines => &["crates/python/tests/spark"],
+    };
+    Step::program(&python, &[&args[..], folders, more].concat())
         .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
         .run()
 }

@@ -1,8 +1,8 @@
 //! `test`: all checks and tests, in an order that keeps two cores busy.
 //!
 //! What other projects publish is downloaded and the fuzz targets are built beside the checks and the build of the tests.
-//! What the tests in Python use is built next. Then the tests of the Python package, which mostly use one core or wait
-//! for servers, run beside all others. They do not call cargo: a build would wait for those of the other list, and could
+//! What the tests in Python use is built next. Then three lists of tests run at the same time: many tests use one core or
+//! wait for servers. Those beside the first list build nothing: a build would wait for those of the first list, and could
 //! replace a program that a test runs.
 
 use std::thread;
@@ -19,16 +19,16 @@ pub(crate) fn test(foreign: bool, engines: bool) -> Result {
 }
 
 fn run_test(foreign: bool, engines: bool) -> Result {
-    side_by_side(
-        || check::check().and_then(|()| check::build_tests()),
-        || install(foreign, engines),
-    )?;
+    beside([&|| install(foreign, engines)], || check::check().and_then(|()| check::build_tests()))?;
     python::install(engines)?;
     if foreign {
         example::install()?;
         browser::build()?;
     }
-    side_by_side(|| others(foreign), || python_package(foreign, engines))
+    beside(
+        [&|| spark_and_browser_tests(foreign, engines), &|| python_and_foreign_tests(foreign)],
+        || rust_tests(foreign),
+    )
 }
 
 /// Installs and builds what does not use the target folder of the workspace.
@@ -45,54 +45,52 @@ fn install(foreign: bool, engines: bool) -> Result {
     Ok(())
 }
 
-/// Runs the tests in Rust, those with a browser and those of the examples.
-fn others(foreign: bool) -> Result {
+/// Runs the tests in Rust, and what else builds programs.
+fn rust_tests(foreign: bool) -> Result {
     let own: &[Step] = &[check::run_tests, loom::loom];
-    let with_foreign: &[Step] = &[
-        peers::test,
-        wasm::wasm,
-        release::pack_dev_builds,
-        package::package,
-        || browser::run_tests(&[]),
-        || example::run_tests(&[]),
-        sanitize::fuzz_briefly,
-    ];
+    let with_foreign: &[Step] =
+        &[wasm::wasm, release::pack_dev_builds, package::package, sanitize::fuzz_briefly];
     run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
 
-/// Runs the tests of the Python package.
-fn python_package(foreign: bool, engines: bool) -> Result {
-    // The longest ones first.
-    let tiers = [(Tier::Engines, engines), (Tier::Own, true), (Tier::Foreign, foreign)];
-    let steps: Vec<_> = tiers
-        .into_iter()
-        .filter(|(_, selected)| *selected)
-        .map(|(tier, _)| move || python::run_tests(tier, &[]))
-        .collect();
-    run_all(&steps)
+/// Runs the tests with Spark, with a browser, and those of the examples.
+fn spark_and_browser_tests(foreign: bool, engines: bool) -> Result {
+    let with_engines: &[Step] = &[|| python::run_tests(Tier::Engines, &[])];
+    let with_foreign: &[Step] = &[|| browser::run_tests(&[]), || example::run_tests(&[])];
+    let steps = with_engines.iter().filter(|_| engines);
+    run_all(steps.chain(with_foreign.iter().filter(|_| foreign)))
+}
+
+/// Runs the tests of the Python package, and those of the program and the module with foreign programs.
+fn python_and_foreign_tests(foreign: bool) -> Result {
+    let own: &[Step] = &[|| python::run_tests(Tier::Own, &[])];
+    let with_foreign: &[Step] = &[|| python::run_tests(Tier::Foreign, &[]), peers::test];
+    run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
 
 type Step = fn() -> Result;
 
 /// Runs every step, also after one that failed.
-fn run_all<'a, S>(steps: impl IntoIterator<Item = &'a S>) -> Result
-where
-    S: Fn() -> Result + ?Sized + 'a,
-{
-    let errors: Vec<_> = steps.into_iter().filter_map(|step| step().err()).collect();
+fn run_all<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Result {
+    joined(steps.into_iter().map(|step| step()))
+}
+
+fn joined(outcomes: impl IntoIterator<Item = Result>) -> Result {
+    let errors: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors.join("\ncargo x: ")) }
 }
 
-/// Runs two lists of steps at the same time. Both run until they end or fail; the output of each step of the second is
-/// printed when the step has ended.
-fn side_by_side(first: impl FnOnce() -> Result, second: impl FnOnce() -> Result + Send) -> Result {
+/// Runs `first`, and other lists of steps at the same time. Each runs until it ends or fails; the output of a step of
+/// the others is printed when the step has ended.
+fn beside<const N: usize>(
+    others: [&(dyn Fn() -> Result + Sync); N],
+    first: impl FnOnce() -> Result,
+) -> Result {
     thread::scope(|scope| {
-        let second = scope.spawn(|| step::with_output_at_end(second));
+        let others = others.map(|steps| scope.spawn(move || step::with_output_at_end(steps)));
         let first = first();
-        let second = second.join().unwrap_or_else(|_| Err("a step panicked".to_string()));
-        match (first, second) {
-            (Err(first), Err(second)) => Err(format!("{first}\ncargo x: {second}")),
-            (first, second) => first.and(second),
-        }
+        let others =
+            others.map(|steps| steps.join().unwrap_or_else(|_| Err("a step panicked".to_string())));
+        joined([first].into_iter().chain(others))
     })
 }

@@ -28,7 +28,7 @@ const START_DIVISOR: u64 = 1_000;
 /// Returns the cases of all rivals, for `keys` keys at a rate.
 ///
 /// # Errors
-/// A sentence, if a filter cannot be made.
+/// If a filter cannot be made.
 pub fn all(keys: u64, rate: f64, meter: Meter) -> Result<Vec<Case>, String> {
     let start = (keys / START_DIVISOR).max(1);
     let mut all = Vec::new();

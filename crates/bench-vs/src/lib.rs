@@ -7,11 +7,12 @@
 //! |---|---|
 //! | [`rivals`] | fastbloom, sbbf-rs-safe, bloomfilter, growable-bloom-filter, qfilter, xorf |
 //! | [`family`] | rivals that delete, count, grow, or are built at once: growable-bloom-filter, qfilter, cuckoofilter, scalable_cuckoo_filter, xorf, pleat |
-//! | [`lab`] | ways to remember which URLs were seen: databases, sets, bitmaps, filters |
+//! | `lab`, a feature | ways to remember which URLs were seen: databases, sets, bitmaps, filters |
 //! | [`measured_memory`] | the memory of a rival, measured at the allocator |
 //! | [`random_reads`] | the speed of random reads of cache lines, the limit of every filter out of cache |
 
 pub mod family;
+#[cfg(feature = "lab")]
 pub mod lab;
 pub mod measured_memory;
 pub mod random_reads;

@@ -1,13 +1,13 @@
-//! The memory of a rival, measured at the allocator: bytes allocated minus bytes freed while the filter was made,
-//! cleared and filled.
+//! The memory of a rival, measured at the allocator: bytes allocated minus bytes freed while the filter was made and
+//! changed.
 //!
-//! Few rivals report their memory. Cost: two reads of a counter for each call on many keys.
+//! Few rivals report their memory. Cost: two reads of a counter for each batch.
 
 use petal_bench::harness::Case;
 use petal_bench::harness::adapters::BenchFilter;
 use petal_bench::harness::keys::Keys;
 
-/// Returns the bytes that the process has allocated.
+/// Returns the bytes that are allocated now.
 pub type Meter = fn() -> usize;
 
 /// Makes a case and measures its memory from then on. That includes about a hundred bytes of the harness.
@@ -21,12 +21,12 @@ pub fn with_measured_memory(
     let before = meter();
     let case = make()?;
     let bytes = meter() as i64 - before as i64;
-    let tested = Box::new(Metered { tested: case.tested, meter, bytes });
+    let tested = Box::new(Metered { inner: case.tested, meter, bytes });
     Ok(Case { tested, ..case })
 }
 
 struct Metered {
-    tested: Box<dyn BenchFilter>,
+    inner: Box<dyn BenchFilter>,
     meter: Meter,
     bytes: i64,
 }
@@ -34,7 +34,7 @@ struct Metered {
 impl Metered {
     fn measure<T>(&mut self, action: impl FnOnce(&mut dyn BenchFilter) -> T) -> T {
         let before = (self.meter)() as i64;
-        let done = action(&mut *self.tested);
+        let done = action(&mut *self.inner);
         self.bytes += (self.meter)() as i64 - before;
         done
     }
@@ -42,31 +42,31 @@ impl Metered {
 
 impl BenchFilter for Metered {
     fn clear(&mut self) {
-        self.measure(|tested| tested.clear());
+        self.measure(|filter| filter.clear());
     }
 
     fn insert(&mut self, keys: &Keys) {
-        self.measure(|tested| tested.insert(keys));
+        self.measure(|filter| filter.insert(keys));
     }
 
     fn remove(&mut self, keys: &Keys) -> u64 {
-        self.measure(|tested| tested.remove(keys))
+        self.measure(|filter| filter.remove(keys))
     }
 
     fn query(&mut self, keys: &Keys) {
-        self.tested.query(keys);
+        self.inner.query(keys);
     }
 
     fn hits(&self) -> u64 {
-        self.tested.hits()
+        self.inner.hits()
     }
 
     fn checked_query(&mut self, keys: &Keys) -> Option<u64> {
-        self.tested.checked_query(keys)
+        self.inner.checked_query(keys)
     }
 
     fn estimated_fpr(&self) -> Option<f64> {
-        self.tested.estimated_fpr()
+        self.inner.estimated_fpr()
     }
 
     fn memory_bytes(&self) -> Option<u64> {

@@ -26,7 +26,7 @@ struct Lines {
 /// A case of random reads at a prefetch distance, in `bytes` bytes of memory.
 ///
 /// # Errors
-/// A sentence, if the memory cannot be allocated.
+/// If the memory cannot be allocated.
 pub fn case(bytes: u64, keys: u64, distance: usize) -> Result<Case, String> {
     let refused = |e: std::io::Error| format!("{bytes} bytes: {e}");
     let length = usize::try_from(bytes).map_err(|e| format!("{bytes} bytes: {e}"))?;

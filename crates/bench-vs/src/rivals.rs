@@ -93,7 +93,7 @@ fn fastbloom<S: BuildHasher + 'static>(
 /// bloomfilter, filled with `set`, which does less than `check_and_set`.
 ///
 /// # Errors
-/// A sentence, if the filter cannot be made.
+/// If the filter cannot be made.
 pub fn bloomfilter(keys: u64, rate: f64) -> Result<Case, String> {
     // Equal halves of the seed would give equal hashes.
     let seed = std::array::from_fn(|at| at as u8);
@@ -131,7 +131,7 @@ pub fn growable(keys: u64, rate: f64) -> Case {
 /// qfilter, a quotient filter. Its number of slots is a power of two.
 ///
 /// # Errors
-/// A sentence, if the filter cannot be made.
+/// If the filter cannot be made.
 pub fn qfilter(keys: u64, rate: f64, kind: KeyKind) -> Result<Case, String> {
     let filter = qfilter::Filter::new(keys, rate).map_err(|problem| problem.to_string())?;
     let size = (filter.memory_usage() as u64 * 8, keys);
@@ -172,7 +172,7 @@ pub const SMALL_UP_TO: u64 = 1_000_000;
 /// Returns the cases of all rivals at 1 %; above a million keys without those that take too much time or memory.
 ///
 /// # Errors
-/// A sentence, if a filter cannot be made.
+/// If a filter cannot be made.
 pub fn all(keys: u64) -> Result<Vec<Case>, String> {
     const RATE: f64 = 0.01;
     let mut all = vec![

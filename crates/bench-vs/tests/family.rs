@@ -1,25 +1,48 @@
-//! The filters of the family benchmark have the names that `cargo x figures` looks for.
+//! The filters have the names that `cargo x figures` looks for, and the rates that they were made for.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-use std::collections::BTreeSet;
+use std::fs;
 
-use petal_bench::figures::rival_ratios::pairs;
-use petal_bench::harness::family;
-use petal_bench::harness::{RunPlan, rounds::run};
-use petal_bench_vs::family as rivals;
+use petal::Kernel;
+use petal_bench::harness::library::Model;
+use petal_bench::harness::{Form, KeyKind, RANDOM_READS, RunPlan, family, rounds::run};
+use petal_bench::paths::root;
+use petal_bench_vs::{family as rivals, rivals as bloom_rivals};
 
 const KEYS: u64 = 10_000;
 
 #[test]
-fn every_rival_has_a_pair() {
-    let cases = rivals::all(KEYS, 0.01, || 0).unwrap();
-    let measured: BTreeSet<&str> = cases.iter().map(|one| one.filter.as_str()).collect();
-    let compared: BTreeSet<&str> = pairs().map(|(rival, _)| rival).collect();
-    assert_eq!(measured, compared);
-    let cases = family::all(KEYS, 0.01).unwrap();
-    let measured: BTreeSet<&str> = cases.iter().map(|one| one.filter.as_str()).collect();
-    let compared: BTreeSet<&str> = pairs().map(|(_, petal)| petal).collect();
-    assert!(compared.is_subset(&measured), "{compared:?} of {measured:?}");
+fn the_table_has_every_rival() {
+    let script = fs::read_to_string(root().join("crates/bench/figures/filters.py")).unwrap();
+    let (_, pairs) = script.split_once("\nPAIRS").unwrap();
+    let (pairs, _) = pairs.split_once("\n]\n").unwrap();
+    let (ours, rivals) = (family::all(KEYS, 0.01).unwrap(), rivals::all(KEYS, 0.01, || 0).unwrap());
+    for name in rivals.iter().map(|case| &case.filter) {
+        assert!(pairs.contains(&format!("(\"{name}\", ")), "{name}");
+    }
+    // All names of the pairs are those of filters.
+    for name in pairs.split('"').skip(1).step_by(2) {
+        assert!(ours.iter().chain(&rivals).any(|case| case.filter == name), "{name}");
+    }
+}
+
+#[test]
+fn the_targets_have_the_names_of_filters() {
+    let script = fs::read_to_string(root().join("crates/bench/figures/filters.py")).unwrap();
+    let batch =
+        |model: Model| model.case(KEYS, KeyKind::Hash, Form::Batch, Kernel::Portable).unwrap();
+    let models = [Model::Rate(0.01), Model::Rate(0.001), Model::Pair, Model::Classic(0.01)];
+    let ours = models.map(|model| batch(model).filter);
+    let others = bloom_rivals::all(KEYS).unwrap();
+    let others: Vec<_> = others.into_iter().map(|case| case.filter).collect();
+    for name in ["sbbf-rs-safe", "fastbloom foldhash"] {
+        assert!(others.iter().any(|other| other == name), "{name}: {others:?}");
+    }
+    for name in ours.iter().map(String::as_str).chain(["sbbf-rs-safe", "fastbloom foldhash"]) {
+        assert!(script.contains(&format!("(\"{name}\", 0.0")), "{name}");
+    }
+    let script = fs::read_to_string(root().join("crates/bench/figures/rows.py")).unwrap();
+    assert!(script.contains(&format!("RANDOM_READS = \"{RANDOM_READS}\"")));
 }
 
 #[test]

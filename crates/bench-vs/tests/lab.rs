@@ -1,4 +1,4 @@
-//! `cargo x lab` at a small size, and its page.
+//! `cargo x lab` at a small size.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::path::PathBuf;
@@ -7,7 +7,6 @@ use petal_bench::paths::root;
 use petal_bench_vs::lab::claims::{self, case, sample_case};
 use petal_bench_vs::lab::java_sample::{DEFAULT_SIZE, SIZE_IN_COMMENT};
 use petal_bench_vs::lab::measure::{Measured, measure};
-use petal_bench_vs::lab::page;
 use petal_bench_vs::lab::rows::Row;
 use petal_bench_vs::lab::ways::{Places, RATE, WAYS, Way};
 
@@ -72,9 +71,9 @@ fn claims_are_measured_near_their_formulas() {
 }
 
 #[test]
-fn the_page_has_the_newest_rows() {
-    let text = std::fs::read_to_string(root().join("docs/uses/lab.md")).unwrap();
-    let plot = std::fs::read_to_string(root().join("docs/uses/plots/lab.svg")).unwrap();
-    let updated = page::updated(&root(), &text).unwrap();
-    assert!([text, plot] == updated, "docs/uses/lab.md: run `cargo x lab --page`");
+fn the_script_of_the_page_has_all_ways() {
+    let script = std::fs::read_to_string(root().join("crates/bench/figures/lab.py")).unwrap();
+    for way in WAYS {
+        assert!(script.contains(&format!("\"{}\":", way.name)), "{}", way.name);
+    }
 }

@@ -22,7 +22,7 @@ pub fn main<A: Parser>(run: impl FnOnce(A) -> Result<(), String>) -> ExitCode {
 /// Reads a whole number: digits, with `_` between them or a decimal exponent if wanted (`50_000_000`, `50e6`).
 ///
 /// # Errors
-/// A sentence, if it is not a number of 64 bits.
+/// If it is not a number of 64 bits.
 pub fn number(text: &str) -> Result<u64, String> {
     let invalid = || format!("not a whole number: {text}");
     let plain = text.replace('_', "");

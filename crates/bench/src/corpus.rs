@@ -52,7 +52,7 @@ pub struct Corpus {
     count: u64,
     common: u64,
     order: Order,
-    scatter: [Permutation; 2],
+    orders: [Permutation; 2],
     salt: u64,
     head_bytes: usize,
     heads: Vec<[u8; MAX_HEAD_BYTES]>,
@@ -65,18 +65,18 @@ impl Corpus {
         if common > count || count >= 1 << 40 {
             return None;
         }
-        let scatter = [mix(seed ^ 0xa), mix(seed ^ 0xb)].map(|seed| Permutation::new(count, seed));
-        let bare = Self {
+        let orders = [mix(seed ^ 0xa), mix(seed ^ 0xb)].map(|seed| Permutation::new(count, seed));
+        let without_heads = Self {
             seed,
             count,
             common,
             order,
-            scatter,
+            orders,
             salt: mix(seed),
             head_bytes: 0,
             heads: Vec::new(),
         };
-        bare.with_url_bytes(URL_BYTES)
+        without_heads.with_url_bytes(URL_BYTES)
     }
 
     /// Sets the length of a line, LF excluded. `None` if it is not one of [`WIDTHS`].
@@ -108,14 +108,14 @@ impl Corpus {
 
     /// Returns the index of the line at a position (below `count`) of a file.
     pub fn index_at(&self, side: Side, position: u64) -> u64 {
-        let place = match self.order {
+        let index = match self.order {
             Order::Plain => position,
-            Order::Shuffled => self.scatter[side as usize].apply(position),
+            Order::Shuffled => self.orders[side as usize].apply(position),
         };
-        if side == Side::B && place >= self.common {
-            place + self.count - self.common
+        if side == Side::B && index >= self.common {
+            index + self.count - self.common
         } else {
-            place
+            index
         }
     }
 
@@ -123,7 +123,7 @@ impl Corpus {
     pub fn position_in_a(&self, index: u64) -> u64 {
         match self.order {
             Order::Plain => index,
-            Order::Shuffled => self.scatter[Side::A as usize].invert(index),
+            Order::Shuffled => self.orders[Side::A as usize].invert(index),
         }
     }
 
@@ -232,8 +232,9 @@ pub struct CheckResult {
     pub lines: u64,
     /// Lines that are not in the correct answer.
     pub wrong: u64,
-    /// Whether the answer has exactly the correct lines, each once: the count and the order-independent checksum agree
-    /// and no line is wrong. This is certain if the lines are in A's order; otherwise it relies on a 64-bit sum.
+    /// Whether the answer has exactly the correct lines, each once: no line is wrong, and their number and their
+    /// checksum are right. Certain if the lines are in A's order; otherwise duplicates are missed with probability
+    /// 2^-64.
     pub exact: bool,
     /// Whether the lines are in A's order, without duplicates.
     pub in_order: bool,

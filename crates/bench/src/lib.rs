@@ -5,7 +5,6 @@
 
 pub mod args;
 pub mod corpus;
-pub mod figures;
 pub mod harness;
 pub mod machine;
 pub mod paths;

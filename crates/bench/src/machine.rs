@@ -1,8 +1,8 @@
 //! The machine, compiler and commit of a run, and its result file.
 
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -55,30 +55,67 @@ impl Machine {
 
     /// Returns a line of text.
     pub fn line(&self) -> String {
-        format!("{} | rustc {} | commit {}", self.description, self.rustc, self.commit)
+        let Self { description, rustc, commit, date, .. } = self;
+        format!("{description}; rustc {rustc}; commit {commit}; {date}")
     }
 
-    /// Appends rows to `results/<arch>-<cpu>/<date>-<bench>.csv` and returns that path. A new file gets the header.
+    /// Appends rows to `results/<arch>-<cpu>/<date>-<bench>.csv` and returns that path. The date is the first column,
+    /// machine, compiler and commit are the last.
     ///
     /// # Errors
-    /// A sentence, if the file cannot be written.
-    pub fn save<const N: usize>(
+    /// If the file cannot be written.
+    pub fn save(&self, bench: &str, rows: &[Fields]) -> Result<PathBuf, String> {
+        let last =
+            [("machine", &self.description), ("rustc", &self.rustc), ("commit", &self.commit)];
+        let whole = |row: &Fields| -> Fields {
+            let mut fields = vec![("date", self.date.clone())];
+            fields.extend_from_slice(row);
+            fields.extend(last.map(|(name, value)| (name, value.clone())));
+            fields
+        };
+        let rows: Vec<Fields> = rows.iter().map(whole).collect();
+        let head = rows.first().map_or(String::new(), names);
+        self.write(&format!("-{bench}"), &head, &rows.iter().map(values).collect::<String>(), true)
+    }
+
+    /// Writes `results/<arch>-<cpu>/<date><suffix>.csv` or appends to it, and returns that path. A new file gets the
+    /// head.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(
         &self,
-        bench: &str,
-        header: &[&str; N],
-        rows: &[[String; N]],
+        suffix: &str,
+        head: &str,
+        rows: &str,
+        append: bool,
     ) -> Result<PathBuf, String> {
-        let folder = PathBuf::from("results").join(&self.slug);
-        let file = folder.join(format!("{}-{bench}.csv", self.date));
-        let full = root().join(&file);
-        let first = if full.exists() { String::new() } else { csv_row(header) };
-        let text: String =
-            std::iter::once(first).chain(rows.iter().map(|row| csv_row(row))).collect();
-        fs::create_dir_all(root().join(folder))
-            .and_then(|()| File::options().create(true).append(true).open(&full))
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-        Ok(file)
+        let file = format!("results/{}/{}{suffix}.csv", self.slug, self.date);
+        write(&root().join(&file), head, rows, append)
+            .map_err(|e| format!("cannot write {file}: {e}"))?;
+        Ok(file.into())
+    }
+}
+
+/// The columns of a row with their values.
+pub type Fields = Vec<(&'static str, String)>;
+
+/// Returns the header of a row, as CSV.
+pub fn names(row: &Fields) -> String {
+    csv_row(&row.iter().map(|(name, _)| *name).collect::<Vec<_>>())
+}
+
+/// Returns a row, as CSV.
+pub fn values(row: &Fields) -> String {
+    csv_row(&row.iter().map(|(_, value)| value).collect::<Vec<_>>())
+}
+
+fn write(file: &Path, head: &str, rows: &str, append: bool) -> io::Result<()> {
+    file.parent().map_or(Ok(()), fs::create_dir_all)?;
+    if append && file.exists() {
+        File::options().append(true).open(file)?.write_all(rows.as_bytes())
+    } else {
+        fs::write(file, head.to_owned() + rows)
     }
 }
 
@@ -99,4 +136,21 @@ fn output(program: &str, args: &[&str]) -> Option<String> {
 fn slug(text: &str) -> String {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_file_has_one_header() {
+        let scratch = petal_testkit::scratch::Scratch::new();
+        let file = scratch.file("slug/2000-01-01.csv");
+        let text = || fs::read_to_string(&file).unwrap();
+        write(&file, "head\n", "1\n", true).unwrap();
+        assert_eq!(text(), "head\n1\n");
+        write(&file, "head\n", "2\n", false).unwrap();
+        write(&file, "head\n", "3\n", true).unwrap();
+        assert_eq!(text(), "head\n2\n3\n");
+    }
 }

@@ -19,7 +19,7 @@ pub fn dist(name: &str) -> PathBuf {
 /// Generates a file of a corpus, unless it exists with its full length. Different corpora need different folders.
 ///
 /// # Errors
-/// A sentence, if the file cannot be written.
+/// If the file cannot be written.
 pub fn make_file(file: &Path, corpus: &Corpus, side: Side) -> Result<(), String> {
     let length = corpus.count() * corpus.line_bytes() as u64;
     if fs::metadata(file).is_ok_and(|data| data.len() == length) {

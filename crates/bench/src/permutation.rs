@@ -67,24 +67,24 @@ impl Permutation {
     }
 }
 
-const FIRST: u64 = 0xd6e8_feb8_6659_fd93;
-const FIRST_INVERSE: u64 = inverse(FIRST);
+const MULTIPLIER: u64 = 0xd6e8_feb8_6659_fd93;
+const MULTIPLIER_INVERSE: u64 = inverse(MULTIPLIER);
 
-/// A bijection of the 64-bit numbers with good avalanche (xor-shift, multiply, three times).
+/// A bijection of the 64-bit numbers with good avalanche (three xor-shifts with a multiplication between each two).
 pub fn mix(mut x: u64) -> u64 {
     x ^= x >> 32;
-    x = x.wrapping_mul(FIRST);
+    x = x.wrapping_mul(MULTIPLIER);
     x ^= x >> 32;
-    x = x.wrapping_mul(FIRST);
+    x = x.wrapping_mul(MULTIPLIER);
     x ^ x >> 32
 }
 
 /// The inverse of [`mix`].
 pub fn unmix(mut x: u64) -> u64 {
     x ^= x >> 32;
-    x = x.wrapping_mul(FIRST_INVERSE);
+    x = x.wrapping_mul(MULTIPLIER_INVERSE);
     x ^= x >> 32;
-    x = x.wrapping_mul(FIRST_INVERSE);
+    x = x.wrapping_mul(MULTIPLIER_INVERSE);
     x ^ x >> 32
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 /// Returns a Python with DuckDB, in a virtual environment.
 ///
 /// # Errors
-/// A sentence, if it cannot be installed.
+/// If it cannot be installed.
 pub fn python_with_duckdb(folder: &Path) -> Result<PathBuf, String> {
     let venv = folder.join("venv");
     let python = venv.join("bin/python");
@@ -31,7 +31,7 @@ pub fn duckdb_script() -> PathBuf {
 /// Returns a program from crates.io.
 ///
 /// # Errors
-/// A sentence, if it cannot be installed.
+/// If it cannot be installed.
 pub fn crates_io(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let home = folder.join("rivals").join(name);
     let program = home.join("bin").join(name);
@@ -47,7 +47,7 @@ pub fn crates_io(folder: &Path, name: &str) -> Result<PathBuf, String> {
 /// Returns a program from a Debian package, which is unpacked into the folder.
 ///
 /// # Errors
-/// A sentence, if it cannot be installed.
+/// If it cannot be installed.
 pub fn debian(folder: &Path, package: &str, name: &str) -> Result<PathBuf, String> {
     let home = folder.join("rivals").join(name);
     let program = home.join("usr/bin").join(name);
@@ -66,7 +66,7 @@ pub fn debian(folder: &Path, package: &str, name: &str) -> Result<PathBuf, Strin
 /// Returns the first line that a program prints for `args`.
 ///
 /// # Errors
-/// A sentence, if it cannot be started.
+/// If it cannot be started.
 pub fn version(program: &Path, args: &[&Path]) -> Result<String, String> {
     let output = Command::new(program)
         .args(args)

@@ -52,9 +52,9 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     parse_whole(text, "5000000, 5,000,000, 5_000_000 or 5e6")
 }
 
-/// Parses a whole number above 0 that is mostly small: how often a line occurs, how many lines to
-/// print.
-pub(crate) fn parse_small_count(text: &str) -> Result<u64, String> {
+/// Parses how often a line occurs, or how many lines to print: as [`parse_count`], but the examples in
+/// messages are small.
+pub(crate) fn parse_number_of_lines(text: &str) -> Result<u64, String> {
     parse_whole(text, "1, 10 or 1,000")
 }
 
@@ -219,7 +219,7 @@ mod tests {
             assert_eq!(parse_count(large), Err(message));
         }
         let small = "'0' is not a whole number above 0; write 1, 10 or 1,000";
-        assert_eq!(parse_small_count("0"), Err(small.to_owned()));
+        assert_eq!(parse_number_of_lines("0"), Err(small.to_owned()));
         assert_eq!(parse_seed("42"), Ok(42));
         for bad in ["-1", "x", "18446744073709551616", "1.5", ""] {
             assert!(parse_seed(bad).unwrap_err().contains("a whole number from 0 to"), "{bad}");

@@ -1,8 +1,8 @@
-//! Atomic words and waiting, from std.
+//! The atomics and waiting functions of this crate: std's, or loom's under `cargo x loom`.
 //!
-//! Under `cargo x loom` the same names are loom's, which runs a test with every order of its
-//! threads and every value that an atomic load may return. Loom's atomics are larger than std's, so
-//! only the protocol is compiled then, not the filter that uses it.
+//! Loom runs a test with every order of its threads and every value that an atomic load may return.
+//! Its atomics are larger than std's, so only `kernel::shared` is compiled then, not the filter that
+//! uses it.
 //!
 //! Source: loom, after Norris & Demsky 2013, "CDSChecker: Checking concurrent data structures
 //! written with C/C++ atomics".
@@ -20,8 +20,8 @@ pub(crate) use loom::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Lets other threads run. From here on loom does not vary their order: otherwise three threads
-/// have infinitely many orders, in which two of them wait in turn.
+/// Lets other threads run. From here on loom does not vary their order: otherwise a test would not
+/// end, because two waiting threads can yield to each other for ever.
 #[cfg(all(loom, test))]
 pub(crate) fn yield_now() {
     loom::skip_branch();

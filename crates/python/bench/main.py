@@ -84,7 +84,7 @@ def batches(rows: Rows, files: tuple[Path, Path], rounds: int) -> None:
         seen = petal.BloomFilter(rows.keys, FPR)
         rows.run("update", "petal", lambda seen=seen: seen.update(members))
         rows.run("query", "petal", lambda seen=seen: seen.contains_batch(queries).true_count)
-        run = [DIST / "batch", str(WIDTH), str(FPR), "1", *raw]
+        run = [DIST / "batch", "run", str(WIDTH), str(FPR), "1", *raw]
         done = subprocess.run(map(str, run), check=True, capture_output=True, text=True)
         update_time, query_time, new, found = done.stdout.split()
         rows.add("update", "rust", float(update_time), int(new))

@@ -1,16 +1,5 @@
 //! Exceptions: a small hierarchy that follows the errors of the libraries.
 //!
-//! | exception | also a | raised if |
-//! |---|---|---|
-//! | `PetalError` | | base class of the others |
-//! | `FormatError` | `ValueError` | bytes are not a filter, are damaged, or of a newer version |
-//! | `IncompatibleError` | `ValueError` | two filters differ in type, layout, hash or changes to their keys |
-//! | `FullError` | | a filter takes no more keys |
-//! | `UnsupportedError` | `TypeError` | the type of filter does not support the operation |
-//! | `MemoryLimitError` | `MemoryError` | the memory limit or the memory of the system is too small |
-//! | `InputError` | `OSError` | a file cannot be read or written, or has invalid content |
-//! | `MissingFileError` | `InputError`, `FileNotFoundError` | a file or directory does not exist |
-//!
 //! After a system error, an `InputError` has `errno`, and `filename` if it is known. Its text is
 //! petal's in either case.
 //!
@@ -59,7 +48,9 @@ impl Exception {
 
     fn name_and_doc(self) -> (&'static str, &'static str) {
         match self {
-            Self::Petal => ("PetalError", "The base class of petal's exceptions."),
+            Self::Petal => {
+                ("PetalError", "The base class of the others; also if a callback ended the job.")
+            }
             Self::Format => {
                 ("FormatError", "Bytes are not a filter, are damaged, or of a newer version.")
             }

@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import inspect
 import os
 import pathlib
 import pickle
@@ -10,7 +9,6 @@ import random
 import shutil
 import signal
 import threading
-import typing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -19,7 +17,7 @@ import pytest
 from filter_files import assert_equal_except_inserted
 
 import petal
-from petal._distributed import folders, jobs, options, stages, tasks
+from petal._distributed import folders, jobs, stages, tasks
 from petal._petal import ranges
 
 
@@ -881,20 +879,3 @@ def test_operations_on_changed_lines_equal_those_of_one_machine(tmp_path):
     with pytest.raises(ValueError, match="key_transform=: 'urls': unknown transform"):
         jobs.dedup(LocalEngine(), inputs[0], tmp_path / "none", key_transform=["urls"])
     assert not (tmp_path / "none").exists() and not leftovers(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("job", "types"),
-    [
-        ("common", options.CommonOptions),
-        ("diff", options.ExactOptions),
-        ("symdiff", options.ExactOptions),
-        ("dedup", options.DedupOptions),
-        ("build", options.BuildOptions),
-        ("check", options.CheckOptions),
-    ],
-)
-def test_types_of_options_are_those_of_the_job(job, types):
-    arguments = inspect.signature(getattr(jobs, job)).parameters.values()
-    named = {one.name: one.annotation for one in arguments if one.kind is one.KEYWORD_ONLY}
-    assert typing.get_type_hints(types) == named

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use crate::Result;
 
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
 /// The largest strip, one cache line.
-const MAX_BITS: u64 = 512;
+const MAX_BITS: u64 = LINE_BYTES as u64 * 8;
 
 /// The offset of the data in a file with little metadata, by docs/reference/format.md.
 const DATA: usize = 4096;
@@ -25,13 +27,23 @@ struct Strip {
 
 /// Applies operations to an empty strip and queries a key.
 ///
-/// The request has `bits`, `probes`, `counters`, `operations` (pairs of `add` or `remove` and a key), and `query`. The
-/// answer has the `cells`, bits or counters; of the queried key the `positions`, its `hash`, and whether it is
-/// `contained`; and the expected `fpr` with `keys` distinct keys.
+/// | field of the request | value |
+/// |---|---|
+/// | `bits`, `probes` | the size of the strip, and the bits that each key sets |
+/// | `counters` | whether the cells are counters |
+/// | `operations` | pairs of `add` or `remove` and a key |
+/// | `query` | the queried key |
+/// | `keys` | the number of distinct keys for which `fpr` is expected |
+///
+/// | field of the answer | value |
+/// |---|---|
+/// | `cells` | the bits or counters |
+/// | `positions`, `hash`, `contained` | of the queried key |
+/// | `fpr` | the expected false-positive rate |
 pub(crate) fn strip(request: &Value) -> Result<Value> {
-    let number = |name: &str, most: u64| match request[name].as_u64() {
-        Some(number) if (1..=most).contains(&number) => Ok(number),
-        found => Err(format!("{name}: expected 1 to {most}, found {found:?}")),
+    let number = |name: &str, max: u64| match request[name].as_u64() {
+        Some(number) if (1..=max).contains(&number) => Ok(number),
+        found => Err(format!("{name}: expected 1 to {max}, found {found:?}")),
     };
     let strip = Strip {
         bits: number("bits", MAX_BITS)?,
@@ -39,12 +51,12 @@ pub(crate) fn strip(request: &Value) -> Result<Value> {
         counters: request["counters"].as_bool().unwrap_or(false),
     };
     let operations = request["operations"].as_array().map_or(&[][..], Vec::as_slice);
-    let operations: Vec<(bool, &str)> = operations.iter().filter_map(operation).collect();
+    let operations: Vec<_> = operations.iter().map(operation).collect::<Result<_>>()?;
     let query = request["query"].as_str().unwrap_or_default();
     let (cells, contained) = if strip.counters {
-        strip.counters(&operations, query)?
+        strip.run_counting(&operations, query)?
     } else {
-        strip.bits(&operations, query)?
+        strip.run_plain(&operations, query)?
     };
     Ok(json!({
         "cells": cells,
@@ -55,9 +67,17 @@ pub(crate) fn strip(request: &Value) -> Result<Value> {
     }))
 }
 
-/// Returns whether an operation adds its key, and the key.
-fn operation(pair: &Value) -> Option<(bool, &str)> {
-    Some((pair[0].as_str()? == "add", pair[1].as_str()?))
+enum Operation<'a> {
+    Add(&'a str),
+    Remove(&'a str),
+}
+
+fn operation(pair: &Value) -> Result<Operation<'_>> {
+    match (pair[0].as_str(), pair[1].as_str()) {
+        (Some("add"), Some(key)) => Ok(Operation::Add(key)),
+        (Some("remove"), Some(key)) => Ok(Operation::Remove(key)),
+        _ => Err(format!("operations: expected [\"add\" or \"remove\", key], found {pair}")),
+    }
 }
 
 impl Strip {
@@ -70,33 +90,35 @@ impl Strip {
     }
 
     /// A plain filter. Its keys cannot be removed; the strip shows what happens if their bits are cleared.
-    fn bits(&self, operations: &[(bool, &str)], query: &str) -> Result<(Vec<u8>, bool)> {
+    fn run_plain(&self, operations: &[Operation<'_>], query: &str) -> Result<(Vec<u8>, bool)> {
         let mut cells = vec![0; self.bits as usize];
-        for (add, key) in operations {
-            self.positions(key)?.into_iter().for_each(|at| cells[at] = u8::from(*add));
+        for operation in operations {
+            let (key, bit) = match operation {
+                Operation::Add(key) => (key, 1),
+                Operation::Remove(key) => (key, 0),
+            };
+            self.positions(key)?.into_iter().for_each(|at| cells[at] = bit);
         }
         let contained = self.positions(query)?.into_iter().all(|at| cells[at] == 1);
         Ok((cells, contained))
     }
 
     /// The library's counting filter.
-    fn counters(&self, operations: &[(bool, &str)], query: &str) -> Result<(Vec<u8>, bool)> {
+    fn run_counting(&self, operations: &[Operation<'_>], query: &str) -> Result<(Vec<u8>, bool)> {
         let builder = ClassicCountingBloomFilter::builder().bits(self.bits).probes(self.probes);
         let mut filter = builder.width(WIDTH).build().map_err(text)?;
-        for (add, key) in operations {
-            if *add {
-                filter.insert(*key)
-            } else {
-                filter.remove(*key)
+        for operation in operations {
+            match operation {
+                Operation::Add(key) => filter.insert(*key),
+                Operation::Remove(key) => filter.remove(*key),
             };
         }
         let data = data(&filter)?;
-        let line = 64;
-        // The first line has the bits, the others the digits of the counts above them.
-        let digit = |plane: usize, at: usize| u8::from(is_set(&data[plane * line..], at));
+        // Line 0 has the bits. Line 1 + i has binary digit i of each counter's value minus 1.
+        let digit = |line: usize, at: usize| u8::from(is_set(&data[line * LINE_BYTES..], at));
         let cell = |at| match digit(0, at) {
             0 => 0,
-            _ => 1 + (1..WIDTH as usize).map(|plane| digit(plane, at) << (plane - 1)).sum::<u8>(),
+            _ => 1 + (1..WIDTH as usize).map(|line| digit(line, at) << (line - 1)).sum::<u8>(),
         };
         Ok(((0..self.bits as usize).map(cell).collect(), filter.contains(query)))
     }

@@ -408,6 +408,8 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use clap::ValueEnum;
+
     use super::*;
 
     /// A site in memory: page n of `pages` links to 2n+1, 2n+2, 0 and a page before it.
@@ -477,7 +479,7 @@ mod tests {
 
     #[test]
     fn each_page_is_fetched_once() {
-        for kind in [Kind::Petal, Kind::Hashset, Kind::Sqlite] {
+        for &kind in Kind::value_variants() {
             let folder = tempfile::tempdir().unwrap();
             let site = Site::new(1000);
             let report = crawl(&settings(folder.path(), kind), &site);
@@ -491,7 +493,7 @@ mod tests {
 
     #[test]
     fn killed_crawl_loses_no_page_and_repeats_those_since_the_snapshot() {
-        for kind in [Kind::Petal, Kind::Hashset, Kind::Sqlite] {
+        for &kind in Kind::value_variants() {
             for stop in [0, 1, 2, 49, 50, 51, 333, 999] {
                 let folder = tempfile::tempdir().unwrap();
                 let site = Site::new(1000);
@@ -508,8 +510,11 @@ mod tests {
                         .copied()
                         .unwrap_or(0);
                     // SQLite has what was written before the kill; only the last line can be cut.
-                    let cut =
-                        if kind == Kind::Sqlite { 0 } else { (stop * 7 % 40).min(length - least) };
+                    let cut = if kind.name() == "SQLite" {
+                        0
+                    } else {
+                        (stop * 7 % 40).min(length - least)
+                    };
                     File::options().write(true).open(&path).unwrap().set_len(length - cut).unwrap();
                 }
                 settings.max_pages = u64::MAX;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use url::Url;
 
 use crate::crawl::{Crawl, Report};
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     println!(
         "visited set  seconds  pages/s  ns/link  set, bytes  bytes/URL  process peak  pages missed  repeated"
     );
-    for kind in [Kind::Petal, Kind::Hashset, Kind::Sqlite] {
+    for &kind in Kind::value_variants() {
         site.reset();
         let figures = child(args, kind, &proxy)?;
         let (counts, of) =
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 fn case(args: &Args, kind: Kind) -> String {
     match kind {
         Kind::Petal => format!("petal, fpr {}", args.fpr),
-        Kind::Hashset | Kind::Sqlite => kind.name().into(),
+        _ => kind.name().into(),
     }
 }
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use petal::{HashSpec, ScalableBloomFilter};
-use rusqlite::Connection;
+
+#[cfg(feature = "sqlite")]
+use crate::sqlite::Table;
 
 /// A type of visited set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -17,6 +19,7 @@ pub(crate) enum Kind {
     /// A `HashSet<String>` in memory, never saved.
     Hashset,
     /// A table of SQLite on disk.
+    #[cfg(feature = "sqlite")]
     Sqlite,
 }
 
@@ -25,6 +28,7 @@ impl Kind {
         match self {
             Self::Petal => "petal",
             Self::Hashset => "HashSet",
+            #[cfg(feature = "sqlite")]
             Self::Sqlite => "SQLite",
         }
     }
@@ -61,6 +65,7 @@ pub(crate) fn open(
             PetalSet::open(folder, capacity, fpr).map(|(set, new)| (set as Box<dyn Visited>, new))
         }
         Kind::Hashset => Ok((Box::<HashedUrls>::default(), true)),
+        #[cfg(feature = "sqlite")]
         Kind::Sqlite => Table::open(folder).map(|(set, new)| (set as Box<dyn Visited>, new)),
     }
 }
@@ -136,54 +141,6 @@ impl Visited for HashedUrls {
     }
 }
 
-struct Table {
-    database: Connection,
-    is_open: bool,
-}
-
-impl Table {
-    fn open(folder: &Path) -> Result<(Box<Self>, bool), String> {
-        let file = folder.join("visited.sqlite");
-        let new = !file.exists();
-        let setup = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-                     CREATE TABLE IF NOT EXISTS visited (url TEXT PRIMARY KEY) WITHOUT ROWID;";
-        let database = Connection::open(&file)
-            .and_then(|database| database.execute_batch(setup).map(|()| database))
-            .map_err(|e| format!("{}: {e}", file.display()))?;
-        Ok((Box::new(Self { database, is_open: false }), new))
-    }
-}
-
-impl Visited for Table {
-    fn insert(&mut self, url: &str) -> Result<bool, String> {
-        let insert = || -> rusqlite::Result<bool> {
-            if !self.is_open {
-                self.database.prepare_cached("BEGIN")?.execute([])?;
-            }
-            let mut insert =
-                self.database.prepare_cached("INSERT OR IGNORE INTO visited VALUES (?1)")?;
-            Ok(insert.execute([url])? == 1)
-        };
-        let new = insert().map_err(|e| format!("visited.sqlite: {e}"))?;
-        self.is_open = true;
-        Ok(new)
-    }
-
-    fn commit(&mut self) -> Result<(), String> {
-        if std::mem::take(&mut self.is_open) {
-            let commit =
-                self.database.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-            commit.map_err(|e| format!("visited.sqlite: {e}"))?;
-        }
-        Ok(())
-    }
-
-    fn bytes(&self) -> u64 {
-        let pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
-        self.database.query_row(pages, [], |row| row.get::<_, i64>(0)).map_or(0, i64::unsigned_abs)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,7 +148,7 @@ mod tests {
     #[test]
     fn all_sets_return_true_once_for_each_url() {
         let folder = tempfile::tempdir().unwrap();
-        for kind in [Kind::Petal, Kind::Hashset, Kind::Sqlite] {
+        for &kind in Kind::value_variants() {
             let (mut set, new) = open(kind, folder.path(), 100, 1e-9).unwrap();
             assert!(new);
             for n in 0..1000 {
@@ -206,7 +163,7 @@ mod tests {
     #[test]
     fn saved_sets_are_found_again() {
         let folder = tempfile::tempdir().unwrap();
-        for kind in [Kind::Petal, Kind::Sqlite] {
+        for &kind in Kind::value_variants().iter().filter(|&&kind| kind != Kind::Hashset) {
             let (mut set, _) = open(kind, folder.path(), 100, 1e-9).unwrap();
             set.insert("http://a.example/").unwrap();
             set.commit().unwrap();

@@ -85,7 +85,7 @@ impl Tested {
 /// Measures the claims with a number of URLs.
 ///
 /// # Errors
-/// A sentence, if a filter denies a URL that was inserted.
+/// If a filter denies a URL that was inserted.
 pub fn measure(keys: u64) -> Result<Vec<Row>, String> {
     let sweep = SWEEP.map(|probes| (SWEEP_BITS, probes));
     let textbook = sweep.chain(SETTINGS).map(|(bits, probes)| {

@@ -44,7 +44,7 @@ impl Sqlite {
     /// An empty table, in a new folder below `temp`.
     ///
     /// # Errors
-    /// A sentence, if it cannot be made.
+    /// If it cannot be made.
     pub fn new(temp: &Path, rows: Rows) -> Result<Self, String> {
         let folder = tempfile::tempdir_in(temp).map_err(|e| format!("{}: {e}", temp.display()))?;
         let connection = Self::open(folder.path()).map_err(sqlite)?;
@@ -198,7 +198,7 @@ impl Postgres {
     /// An empty table on a new server, whose files are below `temp`.
     ///
     /// # Errors
-    /// A sentence, if the server does not start.
+    /// If the server does not start.
     pub fn new(programs: &Path, temp: &Path, rows: Rows) -> Result<Self, String> {
         let server = Server::start(programs, temp)?;
         let session = Session::open(&server).map_err(postgres)?;

@@ -22,7 +22,7 @@ impl PetalDefault {
     /// A filter for a number of keys and a rate, used URL by URL or in batches.
     ///
     /// # Errors
-    /// A sentence, if it cannot be made.
+    /// If it cannot be made.
     pub fn new(keys: u64, rate: f64, in_batches: bool) -> Result<Self, String> {
         let filter = BloomFilter::with_fpr(keys, rate).map_err(text)?;
         Ok(Self { filter, results: BatchResults::new(), in_batches })

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use petal_bench::corpus::{Corpus, Order, Side};
 use petal_bench::stats::median;
 
+use super::rows::Row;
 use super::ways::{Places, Way};
 use super::{BATCH, SeenSet};
 
@@ -20,7 +21,7 @@ const FACTOR: f64 = 1.05;
 const SLACK: f64 = 6.0;
 
 /// What was measured of one way.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
     /// ns to insert a URL.
     pub insert_ns: f64,
@@ -42,10 +43,32 @@ pub struct Measured {
     pub deletes: bool,
 }
 
+impl Measured {
+    /// Returns the figures as rows.
+    pub fn rows(&self, way: Way, size: u64) -> Vec<Row> {
+        let per_url = |bytes: u64| bytes as f64 / size as f64;
+        let flag = |is_true: bool| f64::from(u8::from(is_true));
+        let figures = [
+            ("insert", self.insert_ns, "ns"),
+            ("query", self.query_ns, "ns"),
+            ("memory", per_url(self.memory_bytes), "bytes per URL"),
+            ("peak memory", per_url(self.peak_bytes), "bytes per URL"),
+            ("disk", per_url(self.disk_bytes), "bytes per URL"),
+            ("false positives", self.false_positives.0 as f64, "URLs"),
+            ("new URLs", self.false_positives.1 as f64, "URLs"),
+            ("false negatives", self.false_negatives.0 as f64, "URLs"),
+            ("seen URLs", self.false_negatives.1 as f64, "URLs"),
+            ("survives a restart", flag(self.survives_restart), "0 or 1"),
+            ("deletes", flag(self.deletes), "0 or 1"),
+        ];
+        figures.map(|(figure, value, unit)| Row::new(way.name, size, figure, value, unit)).into()
+    }
+}
+
 /// Measures a way with a number of URLs.
 ///
 /// # Errors
-/// A sentence: the set cannot be made, a database fails, or an answer is wrong that must be right.
+/// If the set cannot be made, a database fails, or an answer is wrong that must be right.
 pub fn measure(way: Way, keys: u64, places: &Places) -> Result<Measured, String> {
     let corpus = Corpus::new(SEED, keys, keys / 2, Order::Shuffled).ok_or("too many URLs")?;
     if !way.is_database() {

@@ -2,7 +2,7 @@
 //!
 //! A way is a [`SeenSet`]. [`ways`] lists them; [`measure`] fills one with half of the generated URLs and queries it for
 //! seen and new ones, in a process of its own ([`program`]). [`claims`] measures what articles say about filters, with
-//! the textbook filter of [`bits`] and the well-known Java sample of [`java_sample`]. [`page`] writes the tables.
+//! the textbook filter of [`bits`] and the well-known Java sample of [`java_sample`].
 
 pub mod bits;
 pub mod claims;
@@ -10,7 +10,6 @@ pub mod databases;
 pub mod filters;
 pub mod java_sample;
 pub mod measure;
-pub mod page;
 pub mod program;
 pub mod rows;
 pub mod sets;
@@ -24,7 +23,7 @@ pub trait SeenSet {
     /// Adds URLs, at most [`BATCH`].
     ///
     /// # Errors
-    /// A sentence, if a database refuses them.
+    /// If a database refuses them.
     fn insert(&mut self, urls: &[&str]) -> Result<(), String>;
 
     /// Adds URLs whose time is not measured. A database that is measured row by row adds them in batches.
@@ -38,7 +37,7 @@ pub trait SeenSet {
     /// Completes the set after the last URL was added.
     ///
     /// # Errors
-    /// A sentence, if it cannot be built.
+    /// If it cannot be built.
     fn finish(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -46,13 +45,13 @@ pub trait SeenSet {
     /// Appends to `found`, for each URL, whether it was seen.
     ///
     /// # Errors
-    /// A sentence, if a database fails.
+    /// If a database fails.
     fn contains(&mut self, urls: &[&str], found: &mut Vec<bool>) -> Result<(), String>;
 
     /// Deletes URLs. False if the set has no deletion.
     ///
     /// # Errors
-    /// A sentence, if a database fails.
+    /// If a database fails.
     fn remove(&mut self, _urls: &[&str]) -> Result<bool, String> {
         Ok(false)
     }
@@ -60,7 +59,7 @@ pub trait SeenSet {
     /// Stops and starts again, as after the end of the process. False if the set is lost then.
     ///
     /// # Errors
-    /// A sentence, if it cannot be opened again.
+    /// If it cannot be opened again.
     fn restart(&mut self) -> Result<bool, String> {
         Ok(false)
     }
@@ -68,7 +67,7 @@ pub trait SeenSet {
     /// Returns the bytes on disk; 0 for a set in memory.
     ///
     /// # Errors
-    /// A sentence, if they cannot be read.
+    /// If they cannot be read.
     fn disk_bytes(&mut self) -> Result<u64, String> {
         Ok(0)
     }

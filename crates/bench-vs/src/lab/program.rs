@@ -7,33 +7,35 @@ use petal_bench::args::number;
 use petal_bench::machine::Machine;
 use petal_bench::paths::root;
 
+use super::claims;
 use super::databases::postgres_programs;
-use super::measure::{Measured, measure};
-use super::rows::{HEADER, Row};
+use super::measure::measure;
+use super::rows::Row;
 use super::ways::{Places, WAYS, Way};
-use super::{claims, page};
 
 /// The numbers of URLs if none is given.
 static DEFAULT_KEYS: [u64; 1] = [1_000_000];
 /// Rows of fewer URLs are not kept.
 const KEPT_FROM: u64 = 1_000_000;
 /// The number of URLs of the claims, unless fewer are given.
-const CLAIMS: u64 = 1_000_000;
-/// Selects the claims.
-const CLAIMS_NAME: &str = "claims";
+const CLAIMS_KEYS: u64 = 1_000_000;
+/// The figures in the printed table, in the order of their rows.
+const SHOWN: [&str; 7] =
+    ["insert", "query", "memory", "disk", "false positives", "survives a restart", "deletes"];
+/// What `--only` selects the claims with.
+const ONLY_CLAIMS: &str = "claims";
 
-/// Arguments of the command.
-#[derive(Clone, Debug, clap::Args)]
-pub struct LabArgs {
+/// Measures ways to remember which URLs were seen: databases, sets, bitmaps, filters. About two minutes by default
+#[derive(Clone, Debug, clap::Parser)]
+#[command(name = "cargo x lab", bin_name = "cargo x lab")]
+#[command(after_help = "Example: cargo x lab --keys 1e6 --keys 1e7")]
+pub struct Args {
     /// Number of URLs, for example 1e7; what does not fit in memory is left out [default: 1e6]
     #[arg(long, value_name = "N", value_parser = number, action = clap::ArgAction::Append)]
     keys: Vec<u64>,
     /// Measure only the ways whose name contains this text, or `claims`; may be repeated
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Measure nothing; write the tables of docs/uses/lab.md from the newest rows
-    #[arg(long)]
-    page: bool,
     /// Folder for databases [default: target/lab]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
@@ -45,11 +47,8 @@ pub struct LabArgs {
 /// Runs the command and returns the text to print.
 ///
 /// # Errors
-/// A sentence.
-pub fn run(args: &LabArgs, progress: &dyn Fn(&str)) -> Result<String, String> {
-    if args.page {
-        return Ok(format!("wrote {}\n", page::write(&root())?.display()));
-    }
+/// If a way cannot be measured, or rows cannot be written.
+pub fn run(args: &Args, progress: &dyn Fn(&str)) -> Result<String, String> {
     let temp = args.temp_dir.clone().unwrap_or_else(|| root().join("target/lab"));
     std::fs::create_dir_all(&temp).map_err(|e| format!("{}: {e}", temp.display()))?;
     let peers = std::env::var_os("PETAL_PEERS").map_or(root().join("target/peers"), PathBuf::from);
@@ -59,29 +58,35 @@ pub fn run(args: &LabArgs, progress: &dyn Fn(&str)) -> Result<String, String> {
         return Err(format!("--keys {few}: the minimum is 10000"));
     }
     if let Some(name) = &args.way {
-        let way = Way::named(name).ok_or_else(|| format!("no way {name:?}"))?;
-        return Ok(written(&measure(way, sizes[0], &places)?));
+        let way = Way::named(name)
+            .ok_or_else(|| format!("--way {name:?}: no such way to remember URLs"))?;
+        let rows = measure(way, sizes[0], &places)?.rows(way, sizes[0]);
+        let line = |row: &Row| format!("{}\t{}\t{}\n", row.figure, row.value, row.unit);
+        return Ok(rows.iter().map(line).collect());
     }
     let machine = Machine::read();
     let mut text = format!("{}\n", machine.line());
     for &keys in sizes {
-        let rows = all_ways(args, keys, &places, progress)?;
-        text += &keep(args, &machine, keys, &rows)?;
-        text += &page::plain(keys, &rows);
+        let rows = measure_ways(args, keys, &places, progress)?;
+        text += &save_rows(args, &machine, keys, &rows)?;
+        text += &table(keys, &rows);
     }
-    if args.only.is_empty() || args.only.iter().any(|name| name == CLAIMS_NAME) {
-        let keys = sizes[0].min(CLAIMS);
+    if args.only.is_empty() || args.only.iter().any(|name| name == ONLY_CLAIMS) {
+        let keys = sizes[0].min(CLAIMS_KEYS);
         progress(&format!("{keys} URLs: claims"));
         let rows = claims::measure(keys)?;
-        text += &keep(args, &machine, keys, &rows)?;
-        text += &page::plain_claims(keys, &rows);
+        text += &save_rows(args, &machine, keys, &rows)?;
+        for row in rows.iter().filter(|row| row.unit == "of new URLs") {
+            let Row { case, size, figure, value, .. } = row;
+            text += &format!("{size:>8} URLs, {case:<48} {figure:<20} {value:.7}\n");
+        }
     }
     Ok(text)
 }
 
 /// Measures the selected ways.
-fn all_ways(
-    args: &LabArgs,
+fn measure_ways(
+    args: &Args,
     keys: u64,
     places: &Places,
     progress: &dyn Fn(&str),
@@ -90,18 +95,18 @@ fn all_ways(
         |way: &Way| args.only.is_empty() || args.only.iter().any(|text| way.name.contains(text));
     let mut rows = Vec::new();
     for way in WAYS.into_iter().filter(is_selected) {
-        if let Some(reason) = way.left_out(keys, places) {
+        if let Some(reason) = way.skip_reason(keys, places) {
             progress(&format!("{keys} URLs: {}: left out: {reason}", way.name));
             continue;
         }
         progress(&format!("{keys} URLs: {}", way.name));
-        rows.extend(Row::of_way(way.name, keys, &in_own_process(way, keys, places)?));
+        rows.extend(in_own_process(way, keys, places)?);
     }
     Ok(rows)
 }
 
 /// Starts this program again for one way.
-fn in_own_process(way: Way, keys: u64, places: &Places) -> Result<Measured, String> {
+fn in_own_process(way: Way, keys: u64, places: &Places) -> Result<Vec<Row>, String> {
     let failed = |e: std::io::Error| format!("cannot measure {}: {e}", way.name);
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(["--way", way.name, "--keys", &keys.to_string()]);
@@ -113,69 +118,41 @@ fn in_own_process(way: Way, keys: u64, places: &Places) -> Result<Measured, Stri
         return Err(format!("cannot measure {} ({})", way.name, output.status));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    read(text.trim()).ok_or_else(|| format!("cannot measure {}: no figures in {text:?}", way.name))
-}
-
-/// The figures as a line of text.
-fn written(measured: &Measured) -> String {
-    let Measured { insert_ns, query_ns, memory_bytes, peak_bytes, disk_bytes, .. } = measured;
-    let (positives, negatives) = (measured.false_positives, measured.false_negatives);
-    let Measured { survives_restart, deletes, .. } = measured;
-    format!(
-        "{insert_ns} {query_ns} {memory_bytes} {peak_bytes} {disk_bytes} {} {} {} {} {survives_restart} {deletes}\n",
-        positives.0, positives.1, negatives.0, negatives.1
-    )
-}
-
-fn read(line: &str) -> Option<Measured> {
-    let fields: Vec<&str> = line.split(' ').collect();
-    let [insert, query, memory, peak, disk, wrong, new, lost, seen, survives, deletes] = fields[..]
-    else {
-        return None;
+    let row = |line: &str| {
+        let (figure, rest) = line.split_once('\t')?;
+        let (value, unit) = rest.split_once('\t')?;
+        Some(Row::new(way.name, keys, figure, value.parse().ok()?, unit))
     };
-    Some(Measured {
-        insert_ns: insert.parse().ok()?,
-        query_ns: query.parse().ok()?,
-        memory_bytes: memory.parse().ok()?,
-        peak_bytes: peak.parse().ok()?,
-        disk_bytes: disk.parse().ok()?,
-        false_positives: (wrong.parse().ok()?, new.parse().ok()?),
-        false_negatives: (lost.parse().ok()?, seen.parse().ok()?),
-        survives_restart: survives.parse().ok()?,
-        deletes: deletes.parse().ok()?,
-    })
+    let rows: Option<Vec<Row>> = text.lines().map(row).collect();
+    rows.ok_or_else(|| format!("cannot measure {}: no figures in {text:?}", way.name))
+}
+
+/// Returns the figures of the ways as text for a terminal.
+fn table(keys: u64, rows: &[Row]) -> String {
+    let mut text = format!("\n{:<36}", format!("{keys} URLs"));
+    for figure in SHOWN {
+        text += &format!(" {figure:>18}");
+    }
+    for way in WAYS {
+        let figures = rows.iter().filter(|row| row.case == way.name);
+        for (number, row) in figures.filter(|row| SHOWN.contains(&&*row.figure)).enumerate() {
+            if number == 0 {
+                text += &format!("\n{:<36}", way.name);
+            }
+            text += &format!(" {:>18.2}", row.value);
+        }
+    }
+    text + "\n"
 }
 
 /// Appends rows to today's result file, and returns a line about it.
-fn keep(args: &LabArgs, machine: &Machine, keys: u64, rows: &[Row]) -> Result<String, String> {
+fn save_rows(args: &Args, machine: &Machine, keys: u64, rows: &[Row]) -> Result<String, String> {
     if keys < KEPT_FROM || rows.is_empty() {
         return Ok(String::new());
     }
     let only: String = args.only.iter().map(|text| format!(" --only {text:?}")).collect();
     let command = format!("cargo x lab --keys {keys}{only}");
-    let fields: Vec<_> = rows.iter().map(|row| row.fields(machine, &command)).collect();
-    let file = machine.save("lab", &HEADER, &fields)?;
+    let fields: Vec<_> = rows.iter().map(|row| row.fields(&command)).collect();
+    let file = machine.save("lab", &fields)?;
     Ok(format!("rows are in {}\n", file.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_read_back_as_they_were_written() {
-        let measured = Measured {
-            insert_ns: 12.5,
-            query_ns: 0.25,
-            memory_bytes: 1,
-            peak_bytes: 7,
-            disk_bytes: 2,
-            false_positives: (3, 4),
-            false_negatives: (0, 6),
-            survives_restart: true,
-            deletes: false,
-        };
-        assert_eq!(read(written(&measured).trim()), Some(measured));
-        assert_eq!(read("1 2 3"), None);
-    }
 }

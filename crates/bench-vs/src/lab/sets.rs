@@ -50,11 +50,11 @@ impl Hasher for FirstWord {
     }
 }
 
-/// A digest of `N` bytes.
+/// A digest of `N` bytes. Hashed without the prefix of its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Bytes<const N: usize>([u8; N]);
+pub struct DigestBytes<const N: usize>([u8; N]);
 
-impl<const N: usize> Hash for Bytes<N> {
+impl<const N: usize> Hash for DigestBytes<N> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write(&self.0);
     }
@@ -62,7 +62,7 @@ impl<const N: usize> Hash for Bytes<N> {
 
 /// Digests of the URLs, of `N` bytes.
 pub struct Digests<const N: usize> {
-    set: HashSet<Bytes<N>, BuildHasherDefault<FirstWord>>,
+    set: HashSet<DigestBytes<N>, BuildHasherDefault<FirstWord>>,
     digest: fn(&str) -> [u8; N],
 }
 
@@ -83,27 +83,27 @@ impl Digests<20> {
 impl<const N: usize> SeenSet for Digests<N> {
     fn insert(&mut self, urls: &[&str]) -> Result<(), String> {
         for url in urls {
-            self.set.insert(Bytes((self.digest)(url)));
+            self.set.insert(DigestBytes((self.digest)(url)));
         }
         Ok(())
     }
 
     fn contains(&mut self, urls: &[&str], found: &mut Vec<bool>) -> Result<(), String> {
-        found.extend(urls.iter().map(|url| self.set.contains(&Bytes((self.digest)(url)))));
+        found.extend(urls.iter().map(|url| self.set.contains(&DigestBytes((self.digest)(url)))));
         Ok(())
     }
 
     fn remove(&mut self, urls: &[&str]) -> Result<bool, String> {
         for url in urls {
-            self.set.remove(&Bytes((self.digest)(url)));
+            self.set.remove(&DigestBytes((self.digest)(url)));
         }
         Ok(true)
     }
 }
 
 /// A hash table of 8-byte fingerprints with linear probing and two slots for each key: half full when it has its
-/// capacity. Two URLs with the same fingerprint are one to it, which happens to one of 2·10^11 absent URLs beside
-/// 10^8 seen ones.
+/// capacity. It takes two URLs with the same fingerprint for one. With 10^8 URLs in the table, one of 2·10^11 absent
+/// URLs is reported as seen.
 pub struct Fingerprints {
     /// An empty slot is 0.
     slots: Vec<u64>,
@@ -139,8 +139,8 @@ impl Fingerprints {
         slot
     }
 
-    /// Empties a slot, and moves those behind it that could no longer be found.
-    fn empty(&mut self, mut hole: usize) {
+    /// Removes a fingerprint, and moves those behind it that could no longer be found.
+    fn remove_at(&mut self, mut hole: usize) {
         let len = self.slots.len();
         let mut slot = self.next(hole);
         while self.slots[slot] != 0 {
@@ -175,7 +175,7 @@ impl SeenSet for Fingerprints {
         for url in urls {
             let slot = self.find(self.fingerprint(url));
             if self.slots[slot] != 0 {
-                self.empty(slot);
+                self.remove_at(slot);
             }
         }
         Ok(true)

@@ -36,8 +36,6 @@ pub struct Way {
     /// The name in rows and on the page.
     pub name: &'static str,
     kind: Kind,
-    /// Who can use the set at the same time.
-    pub sharing: &'static str,
     /// Whether answers are exact.
     pub exact: bool,
 }
@@ -57,32 +55,27 @@ enum Kind {
     JavaSample,
 }
 
-const MACHINES: &str = "machines, over the network";
-const PROCESSES: &str = "processes of a machine";
-const READERS: &str = "processes that map its file, for reading";
-const THREADS: &str = "threads, with a lock";
-
-/// All ways, in the order of the page.
+/// All ways.
 pub const WAYS: [Way; 14] = [
-    Way::new("PostgreSQL, 1 row a statement", Kind::Postgres(Rows::One), MACHINES, true),
-    Way::new("PostgreSQL, 1,024 rows a statement", Kind::Postgres(Rows::Many), MACHINES, true),
-    Way::new("SQLite, 1 row a transaction", Kind::Sqlite(Rows::One), PROCESSES, true),
-    Way::new("SQLite, 1,024 rows a transaction", Kind::Sqlite(Rows::Many), PROCESSES, true),
-    Way::new("`HashSet<String>`", Kind::Strings, THREADS, true),
-    Way::new("set of SHA-1 digests", Kind::Sha1, THREADS, true),
-    Way::new("set of MD5 digests", Kind::Md5, THREADS, true),
-    Way::new("hash table of 8-byte fingerprints", Kind::Fingerprints, THREADS, true),
-    Way::new("bitmap, one hash", Kind::Bitmap, THREADS, false),
-    Way::new("classic Bloom filter, k = 7", Kind::Classic, THREADS, false),
-    Way::new("petal's default", Kind::Default { in_batches: false }, READERS, false),
-    Way::new("petal's default, in batches", Kind::Default { in_batches: true }, READERS, false),
-    Way::new("petal's static filter", Kind::Static, READERS, false),
-    Way::new("the Java sample", Kind::JavaSample, THREADS, false),
+    Way::new("PostgreSQL, 1 row a statement", Kind::Postgres(Rows::One), true),
+    Way::new("PostgreSQL, 1,024 rows a statement", Kind::Postgres(Rows::Many), true),
+    Way::new("SQLite, 1 row a transaction", Kind::Sqlite(Rows::One), true),
+    Way::new("SQLite, 1,024 rows a transaction", Kind::Sqlite(Rows::Many), true),
+    Way::new("`HashSet<String>`", Kind::Strings, true),
+    Way::new("set of SHA-1 digests", Kind::Sha1, true),
+    Way::new("set of MD5 digests", Kind::Md5, true),
+    Way::new("hash table of 8-byte fingerprints", Kind::Fingerprints, true),
+    Way::new("bitmap, one hash", Kind::Bitmap, false),
+    Way::new("classic Bloom filter, k = 7", Kind::Classic, false),
+    Way::new("petal's default", Kind::Default { in_batches: false }, false),
+    Way::new("petal's default, in batches", Kind::Default { in_batches: true }, false),
+    Way::new("petal's static filter", Kind::Static, false),
+    Way::new("the Java sample", Kind::JavaSample, false),
 ];
 
 impl Way {
-    const fn new(name: &'static str, kind: Kind, sharing: &'static str, exact: bool) -> Self {
-        Self { name, kind, sharing, exact }
+    const fn new(name: &'static str, kind: Kind, exact: bool) -> Self {
+        Self { name, kind, exact }
     }
 
     /// Returns the way of a name.
@@ -120,7 +113,7 @@ impl Way {
     /// Makes an empty set for a number of URLs.
     ///
     /// # Errors
-    /// A sentence: it cannot be made, or its server does not start.
+    /// If it cannot be made, or its server does not start.
     pub fn make(&self, keys: u64, places: &Places) -> Result<Box<dyn SeenSet>, String> {
         Ok(match self.kind {
             Kind::Postgres(rows) => {
@@ -141,7 +134,7 @@ impl Way {
     }
 
     /// Returns why the way is left out for a number of URLs: the memory, the disk or the time that it needs.
-    pub fn left_out(&self, keys: u64, places: &Places) -> Option<String> {
+    pub fn skip_reason(&self, keys: u64, places: &Places) -> Option<String> {
         if self.is_database() && keys > MOST_ROWS {
             return Some(format!("databases are measured with at most {MOST_ROWS} rows"));
         }

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use petal::Kernel;
+use petal_bench::args;
 use petal_bench::harness::adapters::{BenchFilter, FilterOps, PerKey};
 use petal_bench::harness::keys::Keys;
 use petal_bench::harness::library::{Model, kernels, put};
@@ -42,19 +43,10 @@ fn main() -> ExitCode {
         numbers: &[100_000, 1_000_000],
         cases,
     };
-    // Cargo adds an argument of its own.
-    let args = std::env::args().filter(|arg| arg != "--bench");
-    let args = Args::parse_from(args);
-    match program.run(&args.args, &|line| eprintln!("{line}")) {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    args::main(|Args { args }| {
+        print!("{}", program.run(&args, &|line| eprintln!("{line}"))?);
+        Ok(())
+    })
 }
 
 fn cases(keys: u64) -> Result<Vec<Case>, String> {

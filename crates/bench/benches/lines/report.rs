@@ -1,6 +1,6 @@
 //! The report: rows, a table, and performance targets.
 
-use petal_bench::machine::Machine;
+use petal_bench::machine::Fields;
 
 use crate::runs::{Comparison, Run, Runs};
 use crate::works::{DUCKDB_SMALL, Work};
@@ -9,30 +9,6 @@ use crate::yes;
 /// Memory that petal may use above its limit.
 const MEMORY_OVERHEAD_MIB: u64 = 16;
 const MIB: f64 = 1_048_576.0;
-pub(crate) const HEADER: [&str; 21] = [
-    "date",
-    "lines_per_file",
-    "lines_common",
-    "line_bytes",
-    "work",
-    "tool",
-    "version",
-    "config",
-    "round",
-    "wall_s",
-    "user_s",
-    "sys_s",
-    "peak_rss_bytes",
-    "lines_out",
-    "right",
-    "in_order_of_a",
-    "trouble",
-    "command",
-    "machine",
-    "rustc",
-    "commit",
-];
-
 /// Selects a command: work, tool and config. An empty config selects the fastest correct command of the tool.
 type Selector = (Work, &'static str, &'static str);
 
@@ -127,35 +103,31 @@ const TARGETS: [(&str, Selector, Selector, Bound); 18] = [
 ];
 
 impl Comparison<'_> {
-    pub(crate) fn rows(&self, machine: &Machine) -> Vec<[String; HEADER.len()]> {
+    pub(crate) fn rows(&self) -> Vec<Fields> {
         let runs = self.runs.iter().flat_map(|runs| runs.runs.iter().map(move |run| (runs, run)));
-        runs.map(|(runs, run)| self.row(machine, runs, run)).collect()
+        runs.map(|(runs, run)| self.row(runs, run)).collect()
     }
 
-    fn row(&self, machine: &Machine, runs: &Runs, run: &Run) -> [String; HEADER.len()] {
+    fn row(&self, runs: &Runs, run: &Run) -> Fields {
         let entry = &runs.entry;
-        [
-            machine.date.clone(),
-            self.corpus.count().to_string(),
-            self.corpus.common().to_string(),
-            self.corpus.line_bytes().to_string(),
-            entry.work.name().to_owned(),
-            entry.tool.to_owned(),
-            self.tools.version(entry).to_owned(),
-            entry.config.clone(),
-            run.round.to_string(),
-            format!("{:.4}", run.wall),
-            format!("{:.3}", run.user),
-            format!("{:.3}", run.system),
-            run.peak.to_string(),
-            run.checked.lines.to_string(),
-            run.checked.correct.to_string(),
-            run.checked.in_order.map_or_else(String::new, |it| it.to_string()),
-            run.error.clone(),
-            entry.command.clone(),
-            machine.description.clone(),
-            machine.rustc.clone(),
-            machine.commit.clone(),
+        vec![
+            ("lines_per_file", self.corpus.count().to_string()),
+            ("lines_common", self.corpus.common().to_string()),
+            ("line_bytes", self.corpus.line_bytes().to_string()),
+            ("work", entry.work.name().to_owned()),
+            ("tool", entry.tool.to_owned()),
+            ("version", self.tools.version(entry).to_owned()),
+            ("config", entry.config.clone()),
+            ("round", run.round.to_string()),
+            ("wall_s", format!("{:.4}", run.wall)),
+            ("user_s", format!("{:.3}", run.user)),
+            ("sys_s", format!("{:.3}", run.system)),
+            ("peak_rss_bytes", run.peak.to_string()),
+            ("lines_out", run.checked.lines.to_string()),
+            ("right", run.checked.correct.to_string()),
+            ("in_order_of_a", run.checked.in_order.map_or_else(String::new, |it| it.to_string())),
+            ("trouble", run.error.clone()),
+            ("command", entry.command.clone()),
         ]
     }
 

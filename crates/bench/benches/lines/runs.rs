@@ -177,7 +177,7 @@ impl<'a> Comparison<'a> {
     /// Saves the rows and prints the report. An error if petal was wrong.
     pub(crate) fn finish(&self, benchmark: &str) -> Result<(), String> {
         let machine = Machine::read();
-        let file = machine.save(benchmark, &crate::report::HEADER, &self.rows(&machine))?;
+        let file = machine.save(benchmark, &self.rows())?;
         println!("\n{}", machine.line());
         println!(
             "two files of {} lines, {} in common, {} bytes a line, page cache warm; medians",

@@ -31,7 +31,7 @@ use clap::Parser;
 use petal_bench::args;
 use petal_bench::machine::Machine;
 use petal_bench::paths::{dist, root};
-use rows::{HEADER, Rows};
+use rows::Rows;
 use server::{Module, Programs};
 
 /// Measures petal's module on a Redis server, compared with RedisBloom
@@ -105,7 +105,7 @@ fn run(args: &Args) -> Result<(), String> {
         }
         println!("\n{}", rows.table());
         if !args.quick {
-            let file = machine.save("server", &HEADER, &rows.raw(&machine))?;
+            let file = machine.save("server", &rows.raw())?;
             println!("rows are in {}", file.display());
         }
     }

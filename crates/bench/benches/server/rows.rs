@@ -2,13 +2,8 @@
 
 use std::fmt::Write;
 
-use petal_bench::machine::Machine;
+use petal_bench::machine::Fields;
 use petal_bench::stats::median;
-
-pub(crate) const HEADER: [&str; 13] = [
-    "date", "row", "module", "version", "server", "round", "value", "unit", "get_ns", "command",
-    "machine", "rustc", "commit",
-];
 
 /// What is measured.
 #[derive(Clone)]
@@ -65,23 +60,19 @@ impl Rows {
         });
     }
 
-    /// For [`Machine::save`].
-    pub(crate) fn raw(&self, machine: &Machine) -> Vec<[String; 13]> {
+    /// For [`Machine::save`](petal_bench::machine::Machine::save).
+    pub(crate) fn raw(&self) -> Vec<Fields> {
         let raw = self.rows.iter().map(|row| {
-            [
-                machine.date.clone(),
-                row.figure.name.clone(),
-                row.module.to_owned(),
-                row.version.clone(),
-                row.server.clone(),
-                row.round.to_string(),
-                shown(row.value),
-                row.figure.unit.to_owned(),
-                row.get.map(shown).unwrap_or_default(),
-                row.figure.command.clone(),
-                machine.description.clone(),
-                machine.rustc.clone(),
-                machine.commit.clone(),
+            vec![
+                ("row", row.figure.name.clone()),
+                ("module", row.module.to_owned()),
+                ("version", row.version.clone()),
+                ("server", row.server.clone()),
+                ("round", row.round.to_string()),
+                ("value", shown(row.value)),
+                ("unit", row.figure.unit.to_owned()),
+                ("get_ns", row.get.map(shown).unwrap_or_default()),
+                ("command", row.figure.command.clone()),
             ]
         });
         raw.collect()

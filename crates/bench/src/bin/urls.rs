@@ -1,7 +1,6 @@
 //! `urls`: writes one of two files of generated URLs with a known number of common lines.
 //!
-//! The same arguments give the same bytes on every machine. Exit code 0, or 2 with one line on standard error.
-#![allow(clippy::print_stderr, reason = "a command-line tool")]
+//! The same arguments give the same bytes on every machine. Exit code 0, or 1 with one line on standard error.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +8,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use petal_bench::args::number;
+use petal_bench::args::{self, number};
 use petal_bench::corpus::{self, Corpus, URL_BYTES, WIDTHS};
 
 /// Writes distinct lines that look like URLs. The two sides of a seed have exactly --common lines in common.
@@ -53,13 +52,7 @@ enum Order {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("urls: {problem}");
-            ExitCode::from(2)
-        }
-    }
+    args::main(|args: Args| run(&args))
 }
 
 fn run(args: &Args) -> Result<(), String> {

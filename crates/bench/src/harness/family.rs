@@ -17,7 +17,7 @@ use super::{Case, Form, KeyKind, Operation};
 /// Returns the cases of every type, for `keys` keys at a rate.
 ///
 /// # Errors
-/// A sentence, if a filter cannot be made.
+/// If a filter cannot be made.
 pub fn all(keys: u64, fpr: f64) -> Result<Vec<Case>, String> {
     let mut cases = vec![
         cases::<BloomFilter>("petal bloom", keys, fpr)?,

@@ -54,7 +54,7 @@ impl Model {
     /// Makes a case for `keys` keys. Inserts into classic filters are portable with every kernel.
     ///
     /// # Errors
-    /// A sentence, if the filter cannot be made.
+    /// If the filter cannot be made.
     pub fn case(
         self,
         keys: u64,
@@ -108,7 +108,7 @@ impl Model {
 /// Makes a case of the default filter, filled with one call on `threads` threads.
 ///
 /// # Errors
-/// A sentence, if the filter cannot be made.
+/// If the filter cannot be made.
 pub fn build(
     keys: u64,
     fpr: f64,
@@ -142,7 +142,7 @@ pub fn build(
 /// Makes a case of the default filter with inserts without a result, for mixed hashes.
 ///
 /// # Errors
-/// A sentence, if the filter cannot be made.
+/// If the filter cannot be made.
 pub fn put(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case, String> {
     // This also forces the kernel.
     let case = Model::Rate(fpr).case(keys, KeyKind::Hash, form, kernel)?;
@@ -175,7 +175,7 @@ pub fn put(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case, Stri
 /// has when it is made.
 ///
 /// # Errors
-/// A sentence, if the filter cannot be made.
+/// If the filter cannot be made.
 pub fn atomic(keys: u64, fpr: f64, form: Form, kernel: Kernel) -> Result<Case, String> {
     // This also forces the kernel.
     let case = Model::Rate(fpr).case(keys, KeyKind::Hash, form, kernel)?;

@@ -1,15 +1,9 @@
 //! The arguments and the result files that all filter benchmarks share.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
-use super::rows::{HEADER, Row, table};
+use super::rows::{Row, table};
 use super::{Case, RunPlan, rounds};
 use crate::args::number;
-use crate::machine::Machine;
-use crate::paths::root;
-use crate::stats::csv_row;
+use crate::machine::{Fields, Machine, names, values};
 
 /// The fewest keys: with less, a measurement is too short for the clock.
 const MIN_KEYS: u64 = 10_000;
@@ -46,7 +40,7 @@ impl FilterArgs {
     /// Returns the numbers of keys, `defaults` if none are given.
     ///
     /// # Errors
-    /// A sentence, if rows are to be kept that are not those of a complete run.
+    /// If rows are to be kept that are not those of a complete run.
     pub fn numbers(&self, defaults: &[u64]) -> Result<Vec<u64>, String> {
         let numbers = match &self.numbers[..] {
             [] if self.quick => vec![100_000],
@@ -84,7 +78,7 @@ impl Program {
     /// other rows, and a table for each number.
     ///
     /// # Errors
-    /// A sentence: about arguments, a filter that cannot be made, a wrong answer, or the file.
+    /// If arguments are wrong, a filter cannot be made, an answer is wrong, or the file cannot be written.
     pub fn run(&self, args: &FilterArgs, progress: &dyn Fn(&str)) -> Result<String, String> {
         let (mut all, mut tables) = (Vec::new(), String::new());
         for keys in args.numbers(self.numbers)? {
@@ -102,7 +96,7 @@ impl Program {
 /// a file; or returns them, if they are not to be kept.
 ///
 /// # Errors
-/// A sentence, if the file cannot be written.
+/// If the file cannot be written.
 pub fn save(
     args: &FilterArgs,
     (suffix, command_of_file): (&str, &str),
@@ -111,33 +105,17 @@ pub fn save(
     progress: &dyn Fn(&str),
 ) -> Result<String, String> {
     let machine = Machine::read();
-    let body: String = rows.iter().map(Row::csv).collect();
-    let header = |command: &str| {
-        let Machine { description, rustc, commit, date, .. } = &machine;
-        let machine = format!("# {description}; rustc {rustc}; commit {commit}; {date}");
-        format!("{machine}\n# {command}\n{}", csv_row(&HEADER))
-    };
+    let rows: Vec<Fields> = rows.iter().map(Row::fields).collect();
+    let body: String = rows.iter().map(values).collect();
+    let columns = rows.first().map_or(String::new(), names);
+    let head = |command: &str| format!("# {}\n# {command}\n{columns}", machine.line());
     let Some(keep) = args.keep else {
-        return Ok(header(&format!("{command}{}", args.shown())) + &body);
+        return Ok(head(&format!("{command}{}", args.shown())) + &body);
     };
-    let file = format!("{}{suffix}.csv", machine.date);
-    let file = PathBuf::from("results").join(&machine.slug).join(file);
-    write(keep, &root().join(&file), &header(command_of_file), &body)
-        .map_err(|e| format!("cannot write {}: {e}", file.display()))?;
+    // After midnight there is no file to append to.
+    let file = machine.write(suffix, &head(command_of_file), &body, keep == Keep::Add)?;
     progress(&format!("rows are in {}", file.display()));
     Ok(String::new())
-}
-
-/// A new file always gets a header: after midnight there is no file to append to.
-fn write(keep: Keep, file: &Path, header: &str, body: &str) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    if keep == Keep::Add && file.exists() {
-        File::options().append(true).open(file)?.write_all(body.as_bytes())
-    } else {
-        fs::write(file, header.to_owned() + body)
-    }
 }
 
 #[cfg(test)]
@@ -169,18 +147,6 @@ mod tests {
         for args in [&["9"][..], &["many"], &["--keep"], &["--keep", "new", "--quick"]] {
             assert!(parse(args).is_err(), "{args:?}");
         }
-    }
-
-    #[test]
-    fn a_result_file_has_one_header() {
-        let scratch = petal_testkit::scratch::Scratch::new();
-        let file = scratch.file("slug/2000-01-01.csv");
-        let text = || fs::read_to_string(&file).unwrap();
-        write(Keep::Add, &file, "head\n", "1\n").unwrap();
-        assert_eq!(text(), "head\n1\n");
-        write(Keep::New, &file, "head\n", "2\n").unwrap();
-        write(Keep::Add, &file, "head\n", "3\n").unwrap();
-        assert_eq!(text(), "head\n2\n3\n");
     }
 
     #[test]

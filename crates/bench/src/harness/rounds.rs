@@ -32,7 +32,7 @@ type Times = [Vec<f64>; Operation::ORDER.len()];
 /// Measures all cases and returns a row for each case and operation. `progress` is called with a line of text.
 ///
 /// # Errors
-/// A sentence about the first wrong answer.
+/// If an answer is wrong.
 pub fn run(
     suite: &str,
     plan: RunPlan,

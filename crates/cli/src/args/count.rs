@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{EngineArgs, FieldArgs, Inputs, RowArgs};
-use crate::text::parse_small_count;
+use crate::text::parse_number_of_lines;
 
 #[derive(Args, Debug)]
 pub(crate) struct CountArgs {
@@ -15,10 +15,10 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "ORDER")]
     pub(crate) sort: Option<CountSort>,
     /// Print the N most frequent lines
-    #[arg(long, value_name = "N", value_parser = parse_small_count)]
+    #[arg(long, value_name = "N", value_parser = parse_number_of_lines)]
     pub(crate) top: Option<u64>,
     /// Print only the lines that occur at least N times
-    #[arg(long, value_name = "N", value_parser = parse_small_count, default_value = "1")]
+    #[arg(long, value_name = "N", value_parser = parse_number_of_lines, default_value = "1")]
     pub(crate) min_count: u64,
     /// Write to FILE, which is replaced atomically [default: standard output]
     #[arg(short, long, value_name = "FILE")]

@@ -10,16 +10,16 @@ pub(crate) struct FieldArgs {
     /// url,lang
     #[arg(long, value_name = "LIST", value_parser = parse_columns, conflicts_with = "null")]
     column: Option<ColumnList>,
-    /// The byte between columns, e.g. ';' or tab [default: by name or first records]
+    /// The byte between columns, e.g. ';' or tab [default: from file name or first records]
     #[arg(long, value_name = "CHAR", value_parser = parse_byte, requires = "column")]
     separator: Option<u8>,
     /// The byte around columns, or none [default: '"', but none if tabs separate them]
     #[arg(long, value_name = "none|CHAR", value_parser = parse_quote, requires = "column")]
     quote: Option<Quoting>,
-    /// The byte before a byte that belongs to its column whatever it is [default: none]
+    /// The byte after this one has no special meaning, e.g. '\\' [default: none]
     #[arg(long, value_name = "CHAR", value_parser = parse_byte, requires = "column")]
     escape: Option<u8>,
-    /// The first record of each input is a header [default: if --column has a name]
+    /// The first record of each input is a header [default: yes if --column has names]
     #[arg(long, requires = "column")]
     header: bool,
     /// Compare lines of JSON by the value at this place, e.g. /url; repeat for several
@@ -38,7 +38,7 @@ pub(crate) struct RowArgs {
     pub(crate) keys_only: bool,
 }
 
-/// The columns of `--column`.
+/// The columns of `--column`. A type of its own: clap takes a `Vec` for a repeated option.
 #[derive(Clone, Debug)]
 struct ColumnList(Vec<Column>);
 
@@ -60,7 +60,7 @@ fn parse_quote(text: &str) -> Result<Quoting, String> {
 
 /// Returns what is wrong with the fields that a command was given.
 pub(super) fn problem(matches: &ArgMatches) -> Option<String> {
-    // The column of `probe` is another option.
+    // `probe` has an option `column` of its own, whose value is text: then this lookup fails.
     matches.try_get_one::<ColumnList>("column").ok()?;
     FieldArgs::from_arg_matches(matches).ok()?.columns()?.check().err()
 }

@@ -128,9 +128,7 @@ fn slow_pausing_and_empty_writers_are_inputs() {
 #[test]
 fn every_overlap_gives_the_same_output_with_and_without_spilling() {
     let dir = TestDir::new();
-    for (percent, lines) in
-        [(0, 300_000), (1, 400_000), (10, 500_000), (90, 400_000), (100, 300_000)]
-    {
+    for (percent, lines) in [(0, 300_000), (10, 500_000), (100, 300_000)] {
         let [a, b] = overlapping(lines, percent, percent + 1);
         write_lines(&dir.files.file("a"), a);
         write_lines(&dir.files.file("b"), b);
@@ -138,7 +136,7 @@ fn every_overlap_gives_the_same_output_with_and_without_spilling() {
         for (number, command) in EXACT_COMMANDS.into_iter().enumerate() {
             let expect = expected(command, &[&a, &b], LF);
             let narrow_or_partition = STRATEGIES[2 + (percent as usize / 10 + number) % 2];
-            for (jobs, rest) in [(1, "-m 8M"), (4, "-m 8M"), (2, "-m 64M"), (2, "")] {
+            for (jobs, rest) in [(1, "-m 8M"), (4, "-m 8M"), (2, "")] {
                 let args = format!("{command} -j {jobs} {rest} a b");
                 assert!(dir.run(&args).ok() == expect, "{percent} %: {args}");
             }

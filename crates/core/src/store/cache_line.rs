@@ -39,7 +39,8 @@ pub(super) fn bytes_as_lines(bytes: &[u8]) -> Option<&[CacheLine]> {
 /// Returns cache lines as bytes, as they are in a file.
 pub(crate) fn lines_as_bytes(lines: &[CacheLine]) -> &[u8] {
     // SAFETY: a `CacheLine` is 64 initialised bytes without padding; `u8` needs no alignment; the
-    // length in bytes is that of an existing slice, so it cannot overflow; borrowed as above.
+    // length in bytes is that of an existing slice, so it cannot overflow; the
+    // result borrows from `lines`.
     unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines)) }
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn lines_as_bytes_mut(lines: &mut [CacheLine]) -> &mut [u8] {
 /// Returns a cache line as bytes.
 #[inline(always)]
 pub(crate) fn line_as_bytes(line: &CacheLine) -> &[u8; CacheLine::BYTES] {
-    // SAFETY: a `CacheLine` is 64 initialised bytes without padding; borrowed as above.
+    // SAFETY: a `CacheLine` is 64 initialised bytes without padding; the result borrows from `line`.
     unsafe { &*core::ptr::from_ref(line).cast() }
 }
 
@@ -63,15 +64,16 @@ pub(crate) fn line_as_bytes_mut(line: &mut CacheLine) -> &mut [u8; CacheLine::BY
     unsafe { &mut *core::ptr::from_mut(line).cast() }
 }
 
-/// Returns cache lines as words.
+/// Returns cache lines as little-endian words.
 #[inline]
 pub(crate) fn lines_as_words(lines: &[CacheLine]) -> &[u64] {
     // SAFETY: a `CacheLine` is eight words without padding, and at least as aligned as a word; the
-    // number of words is that of an existing slice, so it cannot overflow; borrowed as above.
+    // number of words is that of an existing slice, so it cannot overflow; the
+    // result borrows from `lines`.
     unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * 8) }
 }
 
-/// Returns cache lines as mutable words.
+/// Returns cache lines as mutable little-endian words.
 #[inline]
 pub(crate) fn lines_as_words_mut(lines: &mut [CacheLine]) -> &mut [u64] {
     // SAFETY: as in `lines_as_words`; any word is part of a valid `CacheLine`; the borrow is
@@ -82,7 +84,8 @@ pub(crate) fn lines_as_words_mut(lines: &mut [CacheLine]) -> &mut [u64] {
 /// Returns cache lines as little-endian half words.
 pub(crate) fn lines_as_half_words(lines: &[CacheLine]) -> &[u32] {
     // SAFETY: a `CacheLine` is sixteen half words without padding, and at least as aligned as one;
-    // their number is at most the number of bytes of an existing slice; borrowed as above.
+    // their number is at most the number of bytes of an existing slice; the result borrows from
+    // `lines`.
     unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * 16) }
 }
 

@@ -1,8 +1,8 @@
 //! The memory of a filter's bits: owned, borrowed, mapped from a file, or shared by threads.
 //!
 //! The unit is the [`CacheLine`]: eight 64-bit words. The *bytes* of a word are little-endian on
-//! every machine, so memory, file and map hold the same bytes; code that reads a word converts it
-//! with `from_le`.
+//! every machine, so memory, file and map have the same bytes. Code converts words with `from_le` and
+//! `to_le`.
 //!
 //! `unsafe` code in this module allocates aligned memory, maps files, and converts between cache
 //! lines and bytes.

@@ -1,7 +1,8 @@
 //! Cache lines that many threads read and modify at once.
 //!
-//! Invariant: while memory is [`Shared`], its lines are accessed only as atomic lines. It is the
-//! memory of an [`Owned`](super::Owned), and can be converted back without a copy.
+//! [`Shared`] wraps an [`Owned`](super::Owned). Conversions in both directions copy nothing.
+//!
+//! Invariant: while memory is [`Shared`], its lines are accessed only as atomic lines.
 
 use crate::sync::AtomicU64;
 
@@ -13,7 +14,7 @@ pub(crate) struct AtomicCacheLine(pub(crate) [AtomicU64; 8]);
 #[cfg(not(all(loom, test)))]
 pub(crate) use memory::Shared;
 
-/// Separate, because loom's words are larger than a `u64`.
+/// Not compiled for loom, whose atomics are larger than a `u64`: lines cannot be cast to them.
 #[cfg(not(all(loom, test)))]
 mod memory {
     use super::super::cache_line::CacheLine;
@@ -39,8 +40,8 @@ mod memory {
             // SAFETY: `Owned` has this many initialised, aligned lines as long as it lives, and
             // `self` owns it. An `AtomicCacheLine` has the size and alignment of a `CacheLine`
             // (asserted above) and its bytes, as an `AtomicU64` has those of a `u64`. The pointer
-            // is that of the allocation, which is writable. The lines are not borrowed as plain
-            // ones meanwhile: the field is private, and `Owned` leaves it by value only.
+            // is that of the allocation, which is writable. No `&[CacheLine]` of this memory exists
+            // at the same time: the field is private, and only `From<Shared>` takes the `Owned` out.
             unsafe { core::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) }
         }
 

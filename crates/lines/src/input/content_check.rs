@@ -108,16 +108,16 @@ impl ContentChecks {
         // Whatever the keys are.
         let cr = self.delimiter == b'\n' && is_one_line_with_cr(begin);
         if mark || cr || ends != Spelling::default() {
-            self.spellings.add_begin(name, mark, cr, ends);
+            self.spellings.add_first_bytes(name, mark, cr, ends);
         }
     }
 
-    /// Returns what passes note of an input's keys.
+    /// Returns the record in which passes over an input note the spelling of its keys.
     pub(super) fn seen(&self, input: &str) -> Arc<SeenSpelling> {
         self.spellings.seen(input)
     }
 
-    /// Returns where standard input began: here, if the job opens it for the first time.
+    /// Returns the offset at which standard input was first opened; sets it to `here` at the first call.
     pub(super) fn start_of(&self, input: &str, here: u64) -> u64 {
         self.spellings.start_of(input, here)
     }

@@ -5,7 +5,7 @@ import io
 import numbers
 import operator
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypedDict, TypeVar, cast, get_args
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -62,18 +62,28 @@ DEFAULTS = {"delimiter": DEFAULT_DELIMITER, "text": False, "header": False, "res
 Job = TypeVar("Job", bound=Callable[..., object])
 
 
-def lists_options(job: Job) -> Job:
+def lists_options(defaults: Mapping[str, object]) -> Callable[[Job], Job]:
     """Lists the keywords of `**options` in the signature of a job, for `help` and completion."""
-    signature = inspect.signature(job)
-    *arguments, options = signature.parameters.values()
-    (kind,) = get_args(options.annotation)
-    for name, annotation in kind.__annotations__.items():
-        default = DEFAULTS.get(name)
-        arguments.append(options.replace(
-            name=name, kind=options.KEYWORD_ONLY, default=default, annotation=annotation
-        ))
-    job.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
-    return job
+
+    def decorate(job: Job) -> Job:
+        signature = inspect.signature(job)
+        *arguments, options = signature.parameters.values()
+        (kind,) = get_args(options.annotation)
+        for name, annotation in kind.__annotations__.items():
+            arguments.append(options.replace(
+                name=name, kind=options.KEYWORD_ONLY, default=defaults.get(name), annotation=annotation
+            ))
+        job.__signature__ = signature.replace(parameters=arguments)  # type: ignore[attr-defined]
+        return job
+
+    return decorate
+
+
+def refuse_unknown(job: str, kind: type, given: Mapping[str, object]) -> None:
+    """Raises `TypeError` for a keyword that is no option of `kind`."""
+    for name in given:
+        if name not in kind.__annotations__:
+            raise TypeError(f"{job}() got an unexpected keyword argument {name!r}")
 
 
 def read_paths(paths: Paths) -> list[str]:
@@ -177,9 +187,7 @@ def read_outputs(
 
 def read_options(job: str, kind: type, given: ReadOptions) -> dict[str, object]:
     """Reads the options of a job, which are those of `kind`."""
-    for name in given:
-        if name not in kind.__annotations__:
-            raise TypeError(f"{job}() got an unexpected keyword argument {name!r}")
+    refuse_unknown(job, kind, given)
     # All options of `kind` are among these.
     options = cast(SetOptions, given)
     delimiter = options.get("delimiter", DEFAULT_DELIMITER)

@@ -36,7 +36,7 @@ def seen_before(
         >>> visit("https://example.com/"), visit("https://example.com/")
         ('visited https://example.com/', None)
 
-    - `filter`: a filter, or the capacity of a new `BloomFilter`, whose rate is `fpr` [0.01]. It is
+    - `filter`, `fpr`: a filter, or the capacity of a new `BloomFilter`, whose rate is `fpr`. It is
       the attribute `filter` of the function, to be saved or cleared.
     - `key`: a function of the same arguments that returns the key [a text that is the only argument, or
       else bytes that differ for different arguments; an argument passed by name differs from one

@@ -7,6 +7,7 @@ import time
 from typing import Unpack
 
 from petal._arguments import (
+    DEFAULTS,
     JobOptions,
     Out,
     Path,
@@ -29,7 +30,7 @@ from petal._petal import open as _open
 from petal._report import Report, read_result
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def build(
     inputs: Paths,
     out: Out,
@@ -51,27 +52,24 @@ def build(
 ) -> Report:
     """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
 
-    - `type`: `bloom`, `classic`, `counting`, `counting-classic`, `quotient`, `scalable`,
-      `windowed`, `static`, `static-fuse` or `cascade`.
+    - `inputs`, `out`: paths of lines; the filter file.
+    - `type`: `bloom`, `classic`, `counting`, `counting-classic`, `quotient`, `vector-quotient`,
+      `scalable`, `windowed`, `static`, `static-fuse` or `cascade`.
     - `capacity`: number of lines to plan for [they are counted first].
     - `fpr`: target false-positive rate [0.01; with only `memory_limit` the lowest that fits].
-    - `memory_limit`: maximum size, in bytes or like `"512M"` [half of the available memory].
-    - `bits`, `probes`: bits of the filter, and bits that each line sets, for `bloom`, `classic` and
-      counting types [as `capacity` and `fpr` need]. With both and without `capacity` and `fpr`,
-      the filter has no plan: its `capacity` and `target_fpr` are 0.
-    - `least_space`: whether to choose the smallest filter for `fpr`, for the same types; a key takes
-      up to twice the time.
-    - `seed`: seed of the hash [0].
+    - `memory_limit`: maximum size of the filter, in bytes or like `"512M"` [half of the available
+      memory].
+    - `bits`, `probes`, `least_space`: as for `BloomFilter`, for `bloom`, `classic` and counting types.
+    - `seed`: seed of the hash.
     - `width`: bits of a counter, for counting types [4].
     - `max_capacity`: the capacity up to which a quotient filter grows.
-    - `window`: seconds after which a windowed filter drops lines; or `last`: number of lines after
-      which it does.
+    - `window`, `last`: seconds, or number of lines, after which a windowed filter drops lines.
     - `not_in`: lines that a cascade must report as absent.
     - `column`, `separator`, `quote`, `escape`, `header`, `json_key`: as in `common`; the filter
       contains the columns or values. A filter of one column can be queried with plain lines, and
       with other files' columns.
     - `key_transform`: as in `common`; the filter's file records the names, and `check` uses them.
-    - `jobs`, `delimiter`, `text`, `progress`: as in `common`.
+    - Other arguments are those of `common`.
 
     Cost: one pass over the inputs, and another to count lines if `capacity` is not given. Memory:
     the filter, and up to 24 bytes per line for static filters and cascades.
@@ -100,7 +98,7 @@ def build(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def check(
     filter: Filter | Path,
     inputs: Paths,
@@ -117,13 +115,13 @@ def check(
 
     - `filter`: a filter, which other threads may use and change at the same time; or the path of a
       filter file, which is mapped.
+    - `inputs`: a path, or several.
     - `invert`: return the lines that the filter does not contain.
     - `allow`: files of keys, one per line, that are treated as absent.
     - `format`, `key_type`: of another program's filter file, as in `open`.
     - `key_transform`: as in `common` [those that the filter records; others raise
       `IncompatibleError`].
-    - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `column`, `separator`,
-      `quote`, `escape`, `header`, `json_key`, `progress`: as in `common`.
+    - Other arguments are those of `common`.
 
     Cost: one pass over the inputs. Raises the errors of `common`.
     """
@@ -148,7 +146,7 @@ def check(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def seen(
     filter: Path,
     *inputs: Paths,
@@ -167,16 +165,17 @@ def seen(
     The file, and beside it `FILTER.exact` and `FILTER.lock`, are those of `petal seen`.
 
     - `filter`: the path of the filter file, which the first job creates.
+    - `inputs`: paths of lines.
     - `capacity`: number of lines to plan for in all jobs together; the first job needs it.
     - `fpr`: share of new lines that are not returned at that number of lines [0.01].
     - `window`: forget lines after this number of seconds; `capacity` is then the number of lines in
-      that time. Or `last`: remember this number of lines, those that were returned last.
+      that time.
+    - `last`: remember this number of lines, those that were returned last.
     - `exact`: return every new line: keep fingerprints in a file, 16 bytes per line [as in the first
       job].
     - `dry_run`: create and change no file.
     - `key_transform`: as in `common` [those of the first job; others raise `IncompatibleError`].
-    - `out`, `count`, `memory_limit`, `jobs`, `temp_dir`, `delimiter`, `text`, `column`, `separator`,
-      `quote`, `escape`, `header`, `json_key`, `progress`: as in `common`.
+    - Other arguments are those of `common`.
 
     The files change only at the end, after `out` is complete: if a job fails or the process is
     killed, the next job returns the same lines again. Lines of a report without `out` are lost with
@@ -226,7 +225,7 @@ def merge(
     size, the union is that of all their lines. A filter whose size is a multiple of another's is
     folded to it, with a `UserWarning`.
 
-    - `filters`: paths of filter files. `out`: as in `common`.
+    - `filters`, `out`: paths of filter files; the filter file to write.
     - `fold`: fold to the largest size that divides all sizes, even if it is very small.
     - `format`: of other programs' filter files, as in `open`.
     - `memory_limit`: maximum memory, as in `common`; the union and one mapped filter must fit.

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Literal, TypeVar, Unpack
 
 from petal._arguments import (
+    DEFAULTS,
     JobOptions,
     Out,
     Path,
@@ -45,7 +46,7 @@ __all__ = [
 Key = TypeVar("Key", bytes, str)
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def common(
     a: Paths,
     *others: Path,
@@ -60,26 +61,27 @@ def common(
 ) -> Report:
     """Returns the distinct lines of `a` that are in every other file, in the order of `a`.
 
-    With `at_least`, those that are in at least this number of the others, at most 126. The result is
-    exact unless `approx` is set.
+    The result is exact unless `approx` is set.
 
         >>> petal.common("a.txt", "b.txt", out="both.txt").kept               # doctest: +SKIP
         2
 
-    - `a`: a path, or several that are read as one file. `others`: one path per file.
+    - `a`: a path, or several that are read as one file.
+    - `others`: one path per file.
+    - `at_least`: return the lines that are in at least this number of the others, at most 126 [all].
     - `out`: destination of the result: a path, which is replaced when the job is complete; or an
       object with `write(bytes)` [the report has the lines].
     - `rest`: destination of the lines of `a` that are not in the result.
     - `count`: only count the lines.
-    - `approx`: read each file once and decide with filters only. Then `capacity` is the number of
-      lines to plan for if it cannot be estimated, and `fpr` the false-positive rate [the lowest
-      that fits in memory].
-    - `memory_limit`: memory of the job, in bytes or like `"4G"`, `"512M"`, `"25%"` [half of the
-      available memory].
+    - `approx`: read each file once and decide with filters only.
+    - `capacity`, `fpr`: with `approx`, the number of lines to plan for [estimated], and the
+      false-positive rate [the lowest that fits in memory].
+    - `memory_limit`: memory that the job may add to the process, in bytes or like `"4G"`, `"512M"`,
+      `"25%"` [half of the available memory].
     - `jobs`: threads [all processors].
     - `temp_dir`: folder for spill files [the system's].
-    - `work_dir`: folder that keeps finished phases until the job is complete. `resume`: continue a
-      job from there.
+    - `work_dir`: folder that keeps finished phases until the job is complete.
+    - `resume`: continue a job from there.
     - `delimiter`: the byte that ends a line.
     - `text`: read files as lines that look like compressed, binary or UTF-16 files, instead of
       raising `InputError`, and issue no `UserWarning` about byte order marks or mixed line ends.
@@ -91,15 +93,16 @@ def common(
       if several do].
     - `quote`: the byte around columns that contain separators or line ends, or `"none"` [`'"'`, but
       none if tabs separate the columns].
-    - `escape`: the byte before a byte that belongs to its column whatever it is [none].
+    - `escape`: the byte after this one has no special meaning [none].
     - `header`: the first record of each file is a header [if `column` has a name].
     - `json_key`: compare lines of JSON by the value at this JSON pointer, such as `"/url"`, or by
       those at several.
     - `key_transform`: names of changes to the lines, or to the columns or values, before they are
       compared, in order, such as `["trim", "url-surt"]`; those of `petal common --key-transform`.
       The result has the lines as they are.
-    - `progress(phase, done, total)`: called some ten times a second and at the start and end of
-      each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the job.
+    - `progress`: called as `progress(phase, done, total)` some ten times a second and at the start
+      and end of each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the
+      job.
 
     Cost: two or three passes over the files, and about one hash per line.
 
@@ -122,7 +125,7 @@ def common(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def diff(
     a: Paths,
     *others: Paths,
@@ -147,7 +150,7 @@ def diff(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def symdiff(
     a: Paths,
     b: Paths,
@@ -167,7 +170,7 @@ def symdiff(
     return Report(**read_result(result, options))
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def dedup(
     *inputs: Paths,
     only_duplicates: bool = False,
@@ -182,6 +185,7 @@ def dedup(
 ) -> Report:
     """Returns the distinct lines of all inputs, in the order of their first occurrence.
 
+    - `inputs`: paths.
     - `only_duplicates`: return each line that occurs at least twice, once.
     - `only_unique`: return the lines that occur exactly once.
     - `rest`: destination of the repeated lines.
@@ -216,7 +220,7 @@ def _dedup_operation(only_duplicates: bool, only_unique: bool, approx: bool, res
     return names[0].removeprefix("only_")
 
 
-@lists_options
+@lists_options(DEFAULTS)
 def count(
     *inputs: Paths,
     sort: Literal["appearance", "count"] = "appearance",
@@ -230,6 +234,7 @@ def count(
         >>> for line, count in petal.count("access.log", top=10):            # doctest: +SKIP
         ...     print(count, line.decode())
 
+    - `inputs`: paths.
     - `sort`: `"appearance"`: in the order in which the lines occur first; `"count"`: the most
       frequent line first, equal ones by their first appearance.
     - `top`: only this number of lines, the most frequent ones; implies `sort="count"`.
@@ -258,7 +263,7 @@ def count(
 
 
 def transform_key(key: Key, key_transform: Iterable[str]) -> Key:
-    """Returns a key after changes, the same bytes as in jobs with `key_transform`.
+    """Returns `key`, bytes or text, after changes: the same bytes as in jobs with `key_transform`.
 
     Methods of filters take keys as they are. For a filter that records changes, pass its keys
     through this function.

@@ -12,12 +12,11 @@ The output is the same as on one machine, byte for byte (`petal.common`, `petal.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 from distributed import Client
 
-from petal._distributed import jobs, stages
-from petal._distributed.arguments import refuse_options
+from petal._distributed import jobs
 
 
 class _Engine:
@@ -51,26 +50,9 @@ class _Engine:
             raise
 
 
-P = ParamSpec("P")
-
-
-def _on_dask(
-    operation: Callable[Concatenate[stages.Engine, P], stages.Report],
-) -> Callable[Concatenate[Client, P], stages.Report]:
-    """Returns the operation with a Dask client as its first argument."""
-
-    def run(client: Client, /, *args: P.args, **options: P.kwargs) -> stages.Report:
-        refuse_options(options)
-        return operation(_Engine(client), *args, **options)
-
-    run.__name__ = run.__qualname__ = operation.__name__
-    run.__doc__ = operation.__doc__
-    return run
-
-
-common = _on_dask(jobs.common)
-diff = _on_dask(jobs.diff)
-symdiff = _on_dask(jobs.symdiff)
-dedup = _on_dask(jobs.dedup)
-build = _on_dask(jobs.build)
-check = _on_dask(jobs.check)
+common = jobs.for_cluster(jobs.common, _Engine, "client")
+diff = jobs.for_cluster(jobs.diff, _Engine, "client")
+symdiff = jobs.for_cluster(jobs.symdiff, _Engine, "client")
+dedup = jobs.for_cluster(jobs.dedup, _Engine, "client")
+build = jobs.for_cluster(jobs.build, _Engine, "client")
+check = jobs.for_cluster(jobs.check, _Engine, "client")

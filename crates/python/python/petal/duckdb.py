@@ -45,9 +45,8 @@ def register(
     - `filter`: a filter, which may be changed between queries, or the path of its file, which is mapped.
     - `column_type`: `VARCHAR`, `BLOB`, `BIGINT` or `UBIGINT`, the type of the function's argument
       [`VARCHAR`]. DuckDB refuses columns of types that it does not convert to it by itself: cast them.
-    - `key_transform`: names of changes to text and bytes before they are looked up, as in
-      `petal.check` [those that the filter records; others raise `IncompatibleError`]. A changed key
-      takes some microseconds. Numbers are not changed.
+    - `key_transform`: as in `petal.check`, for text and bytes. A changed key takes some microseconds.
+      Numbers are not changed.
 
     A negative number is not a key: the query fails. Raises `ValueError` for another type, for changes
     to numbers, and for a name that is not an identifier, is a keyword or is that of another function,

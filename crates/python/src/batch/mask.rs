@@ -121,9 +121,10 @@ impl Bits {
     }
 }
 
-/// The results of contains_batch(), true or false for each key: an Arrow array of booleans.
-/// Libraries that support Arrow's PyCapsule protocol (`pyarrow.array(mask)`) share its memory, NumPy
-/// and pandas copy it. `~mask` is the complement.
+/// The results of `contains_batch` for Arrow arrays of other libraries: an Arrow array of booleans,
+/// and a sequence of `bool` with `len(mask)`, `mask[i]`, iteration and `==`. `~mask` is the
+/// complement. Libraries that support Arrow's PyCapsule protocol (`pyarrow.array(mask)`) share its
+/// memory, NumPy and pandas copy it.
 #[pyclass(frozen, module = "petal", sequence)]
 pub(crate) struct Mask {
     bits: BooleanArray,

@@ -14,239 +14,152 @@ use crate::state::{FilterState, Storage, each_storage};
 /// A blocked Bloom filter: the bits of a key are in one or two cache lines.
 ///
 /// - `capacity`: number of distinct keys to plan for.
-/// - `fpr`: false-positive rate at that number of keys, 0 to 1 [0.01].
+/// - `fpr`: false-positive rate at that number of keys, above 0 and below 1 [0.01; with only
+///   `memory_limit` the lowest that fits].
 /// - `bits`, `probes`: number of bits of the filter, and bits that each key sets, 1 to 16 (classic:
-///   1 to 64) [as `capacity` and `fpr` need]. With `bits` and `probes` alone the filter has no plan:
-///   its `capacity` and `target_fpr` are 0.
+///   1 to 64) [as `capacity` and `fpr` need]. With `bits` and `probes` alone the filter has no
+///   plan: its `capacity` and `target_fpr` are 0.
 /// - `least_space`: whether to choose the smallest filter for the rate: 2 % less space at 0.01, 4 %
 ///   at 0.001, and up to twice the time for a key. Not with `bits`, `probes`, or `memory_limit`
 ///   without `fpr`.
-/// - `memory_limit`: bytes, or a str such as "512M". With `fpr` the filter must fit; without it the
-///   filter has the lowest rate that fits.
-/// - `seed`: selects the hash function. Filters with different seeds have different false
-///   positives. A seed does not protect against chosen keys.
+/// - `memory_limit`: bytes as an `int`, or a `str` such as `"512M"`, `"1.5G"` or `"25%"`. With
+///   `fpr` the filter must fit.
+/// - `seed`: an `int` from 0 to `2**64 - 1` that selects the hash. Filters with different seeds
+///   have different false positives. A seed does not protect against chosen keys.
 /// - `secret`: 16 random bytes for a keyed hash, for keys that an adversary may choose. It is
 ///   stored in the file.
 ///
-/// Raises ValueError if an argument is out of range, MemoryLimitError if the filter does not fit.
+/// Raises `ValueError` if an argument is out of range, `MemoryLimitError` if the filter does not
+/// fit.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct BloomFilter;
 
-/// A classic Bloom filter: the bits of a key are anywhere. A little smaller than BloomFilter, and
-/// slower if it is larger than the caches of the processor. Arguments as for BloomFilter.
+/// The textbook's Bloom filter: the bits of a key are anywhere. A little smaller than
+/// `BloomFilter`, and slower if it is larger than the caches of the processor. Arguments as for
+/// `BloomFilter`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ClassicBloomFilter;
 
-#[pymethods]
-impl BloomFilter {
-    #[new]
-    #[pyo3(signature = (
-        capacity = None, fpr = None, *, bits = None, probes = None, least_space = false,
-        memory_limit = None, seed = 0, secret = None
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
-    fn new(
-        py: Python<'_>,
-        capacity: Option<u64>,
-        fpr: Option<f64>,
-        bits: Option<u64>,
-        probes: Option<u32>,
-        least_space: bool,
-        memory_limit: Option<MemoryLimitArg>,
-        seed: u64,
-        secret: Option<&[u8]>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let spec = spec(FilterType::Bloom, seed, secret)?;
-        let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| size.build(spec))?;
-        Ok(with_state(built, Self))
-    }
+/// Implements the methods that both classes have; a class has one block of methods.
+macro_rules! bloom_methods {
+    ($class:ident, $filter_type:expr) => {
+        #[pymethods]
+        impl $class {
+            #[new]
+            #[pyo3(signature = (
+                capacity = None, fpr = None, *, bits = None, probes = None, least_space = false,
+                memory_limit = None, seed = 0, secret = None
+            ))]
+            #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
+            fn new(
+                py: Python<'_>,
+                capacity: Option<u64>,
+                fpr: Option<f64>,
+                bits: Option<u64>,
+                probes: Option<u32>,
+                least_space: bool,
+                memory_limit: Option<MemoryLimitArg>,
+                seed: u64,
+                secret: Option<&[u8]>,
+            ) -> PyResult<PyClassInitializer<Self>> {
+                let spec = spec($filter_type, seed, secret)?;
+                let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
+                let built = py.detach(|| size.build(spec))?;
+                Ok(with_state(built, Self))
+            }
 
-    /// Returns a new filter with the keys of this one and all others, which must have the same
-    /// layout and hash. IncompatibleError otherwise.
-    #[pyo3(signature = (*others))]
-    fn union(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        combined(slf.as_super(), others, FilterState::union)
-    }
+            /// Returns a filter of the keys of this one and all others. Raises `IncompatibleError`
+            /// unless type, layout and hash are equal.
+            #[pyo3(signature = (*others))]
+            fn union(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+                combined(slf.as_super(), others, FilterState::union)
+            }
 
-    /// Returns a new filter that contains a key only if this one and all others contain it, and so
-    /// every key that was inserted into all. IncompatibleError if layouts or hashes differ.
-    #[pyo3(signature = (*others))]
-    fn intersection(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        combined(slf.as_super(), others, intersect)
-    }
+            /// Returns a filter that contains a key only if this one and all others do: every
+            /// common key, and more false positives than a filter built from the common keys.
+            /// Raises `IncompatibleError` as `union` does.
+            #[pyo3(signature = (*others))]
+            fn intersection(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+                combined(slf.as_super(), others, intersect)
+            }
 
-    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        combined_by_operator(slf.as_super(), other, FilterState::union)
-    }
+            fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                combined_by_operator(slf.as_super(), other, FilterState::union)
+            }
 
-    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        combined_by_operator(slf.as_super(), other, intersect)
-    }
+            fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                combined_by_operator(slf.as_super(), other, intersect)
+            }
 
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, FilterState::union)
-    }
+            fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+                change(slf.as_super(), other, FilterState::union)
+            }
 
-    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, intersect)
-    }
+            fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+                change(slf.as_super(), other, intersect)
+            }
 
-    /// Returns estimates of the overlap of two filters: a dict of "left", "right", "union",
-    /// "intersection" (numbers of keys) and "jaccard" (0 to 1), each a pair of the value and its
-    /// standard error. The sizes may differ. What a full filter leaves unknown is NaN. Cost: one pass
-    /// over both filters.
-    fn compare<'py>(
-        slf: &Bound<'py, Self>,
-        other: &Bound<'py, Filter>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        compared(slf.as_super(), other)
-    }
+            /// Estimates the overlap of two filters of any size: a `dict` of `"left"`, `"right"`,
+            /// `"union"`, `"intersection"` (numbers of keys) and `"jaccard"` (0 to 1), each a pair
+            /// of the value and its standard error; `nan` and `inf` for what a full filter leaves
+            /// unknown. Cost: one pass over both.
+            fn compare<'py>(
+                slf: &Bound<'py, Self>,
+                other: &Bound<'py, Filter>,
+            ) -> PyResult<Bound<'py, PyDict>> {
+                compared(slf.as_super(), other)
+            }
 
-    /// Returns whether every bit of this filter is set in the other one. False is certain: a key of
-    /// this filter was never added to the other. True has the other's false-positive rate for each
-    /// key that it lacks. IncompatibleError if layouts or hashes differ. Cost: a copy of the other
-    /// filter, and two passes over both.
-    fn issubset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
-        is_subset(slf.as_super(), other)
-    }
+            /// Returns whether every bit of this filter is set in the other one. `False` is
+            /// certain: a key of this filter was never added to the other. `True` has the other's
+            /// false-positive rate for each key that it lacks. Raises `IncompatibleError` as
+            /// `union` does. Cost: a copy of the other filter, and two passes over both.
+            fn issubset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+                is_subset(slf.as_super(), other)
+            }
 
-    /// Returns whether every bit of the other filter is set in this one: `other.issubset(self)`.
-    fn issuperset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
-        is_subset(other, slf.as_super())
-    }
+            /// Returns whether every bit of the other filter is set in this one:
+            /// `other.issubset(self)`.
+            fn issuperset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+                is_subset(other, slf.as_super())
+            }
 
-    /// Returns whether the filters seem to have no key in common: the estimate of compare() is at
-    /// most three times its standard error. Not certain either way: fewer common keys than that
-    /// are not noticed, and of 700 pairs without any, about one seems to have some. False if a filter
-    /// is full. Cost: one pass over both filters.
-    fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
-        let common = overlap(slf.as_super(), other)?.intersection;
-        // False if the value is unknown, which is NaN.
-        Ok(common.value <= 3.0 * common.error)
-    }
+            /// Returns whether the filters seem to have no key in common: the estimate of `compare`
+            /// is at most three times its standard error. `False` if a filter is full. Cost: one
+            /// pass over both.
+            ///
+            /// Not certain either way: fewer common keys than that are not noticed, and of 700
+            /// pairs without any, about one seems to have some.
+            fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
+                let common = overlap(slf.as_super(), other)?.intersection;
+                // False if the value is unknown, which is NaN.
+                Ok(common.value <= 3.0 * common.error)
+            }
 
-    /// Returns an estimate of the Jaccard index, 0 to 1: the keys of both filters divided by the
-    /// keys of either. NaN if a filter is full.
-    fn jaccard(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<f64> {
-        Ok(overlap(slf.as_super(), other)?.jaccard.value)
-    }
+            /// Estimates the Jaccard index, 0 to 1: the keys of both filters divided by the keys of
+            /// either. `nan` if a filter is full.
+            fn jaccard(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<f64> {
+                Ok(overlap(slf.as_super(), other)?.jaccard.value)
+            }
 
-    /// Returns a filter of the same keys with `divisor` times fewer blocks and a higher
-    /// false-positive rate. ValueError if the number of blocks is not a multiple of `divisor`.
-    fn fold(slf: &Bound<'_, Self>, divisor: u64) -> PyResult<Py<PyAny>> {
-        folded(slf.as_super(), Fold::By(divisor))
-    }
+            /// Returns a filter of the same keys with `divisor` times fewer blocks (classic: bits)
+            /// and a higher false-positive rate. `ValueError` if their number is not a multiple of
+            /// `divisor`.
+            fn fold(slf: &Bound<'_, Self>, divisor: u64) -> PyResult<Py<PyAny>> {
+                folded(slf.as_super(), Fold::By(divisor))
+            }
 
-    /// Returns the smallest filter of the same keys whose false-positive rate is at most `fpr`.
-    fn shrink_to_fpr(slf: &Bound<'_, Self>, fpr: f64) -> PyResult<Py<PyAny>> {
-        folded(slf.as_super(), Fold::ToFpr(fpr))
-    }
+            /// Returns the smallest filter of the same keys whose false-positive rate is at most
+            /// `fpr`.
+            fn shrink_to_fpr(slf: &Bound<'_, Self>, fpr: f64) -> PyResult<Py<PyAny>> {
+                folded(slf.as_super(), Fold::ToFpr(fpr))
+            }
+        }
+    };
 }
 
-#[pymethods]
-impl ClassicBloomFilter {
-    #[new]
-    #[pyo3(signature = (
-        capacity = None, fpr = None, *, bits = None, probes = None, least_space = false,
-        memory_limit = None, seed = 0, secret = None
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
-    fn new(
-        py: Python<'_>,
-        capacity: Option<u64>,
-        fpr: Option<f64>,
-        bits: Option<u64>,
-        probes: Option<u32>,
-        least_space: bool,
-        memory_limit: Option<MemoryLimitArg>,
-        seed: u64,
-        secret: Option<&[u8]>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let spec = spec(FilterType::Classic, seed, secret)?;
-        let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| size.build(spec))?;
-        Ok(with_state(built, Self))
-    }
-
-    /// Returns a new filter with the keys of this one and all others, which must have the same
-    /// layout and hash. IncompatibleError otherwise.
-    #[pyo3(signature = (*others))]
-    fn union(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        combined(slf.as_super(), others, FilterState::union)
-    }
-
-    /// Returns a new filter that contains a key only if this one and all others contain it, and so
-    /// every key that was inserted into all. IncompatibleError if layouts or hashes differ.
-    #[pyo3(signature = (*others))]
-    fn intersection(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        combined(slf.as_super(), others, intersect)
-    }
-
-    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        combined_by_operator(slf.as_super(), other, FilterState::union)
-    }
-
-    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        combined_by_operator(slf.as_super(), other, intersect)
-    }
-
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, FilterState::union)
-    }
-
-    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, intersect)
-    }
-
-    /// Returns estimates of the overlap of two filters, as BloomFilter.compare().
-    fn compare<'py>(
-        slf: &Bound<'py, Self>,
-        other: &Bound<'py, Filter>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        compared(slf.as_super(), other)
-    }
-
-    /// Returns whether every bit of this filter is set in the other one. False is certain: a key of
-    /// this filter was never added to the other. True has the other's false-positive rate for each
-    /// key that it lacks. IncompatibleError if layouts or hashes differ. Cost: a copy of the other
-    /// filter, and two passes over both.
-    fn issubset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
-        is_subset(slf.as_super(), other)
-    }
-
-    /// Returns whether every bit of the other filter is set in this one: `other.issubset(self)`.
-    fn issuperset(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
-        is_subset(other, slf.as_super())
-    }
-
-    /// Returns whether the filters seem to have no key in common: the estimate of compare() is at
-    /// most three times its standard error. Not certain either way: fewer common keys than that
-    /// are not noticed, and of 700 pairs without any, about one seems to have some. False if a filter
-    /// is full. Cost: one pass over both filters.
-    fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<bool> {
-        let common = overlap(slf.as_super(), other)?.intersection;
-        // False if the value is unknown, which is NaN.
-        Ok(common.value <= 3.0 * common.error)
-    }
-
-    /// Returns an estimate of the Jaccard index, 0 to 1: the keys of both filters divided by the
-    /// keys of either. NaN if a filter is full.
-    fn jaccard(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<f64> {
-        Ok(overlap(slf.as_super(), other)?.jaccard.value)
-    }
-
-    /// Returns a filter of the same keys with `divisor` times fewer bits and a higher
-    /// false-positive rate. ValueError if the number of bits is not a multiple of `divisor`.
-    fn fold(slf: &Bound<'_, Self>, divisor: u64) -> PyResult<Py<PyAny>> {
-        folded(slf.as_super(), Fold::By(divisor))
-    }
-
-    /// Returns the smallest filter of the same keys whose false-positive rate is at most `fpr`.
-    fn shrink_to_fpr(slf: &Bound<'_, Self>, fpr: f64) -> PyResult<Py<PyAny>> {
-        folded(slf.as_super(), Fold::ToFpr(fpr))
-    }
-}
+bloom_methods!(BloomFilter, FilterType::Bloom);
+bloom_methods!(ClassicBloomFilter, FilterType::Classic);
 
 type Change = fn(&mut FilterState, &FilterState) -> PyResult<()>;
 

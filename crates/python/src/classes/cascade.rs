@@ -11,7 +11,9 @@ use crate::keys::KeyHasher;
 use crate::state::FilterState;
 
 /// A filter that is exact for two sets of keys: it contains all `members` and none of `others`. For
-/// any other key its false-positive rate is `fpr`. ValueError if a key is in both sets.
+/// any other key its false-positive rate is `fpr`. It is built once and takes no more keys.
+/// `ValueError` if a key is in both sets. Keys as for `contains_batch`, other arguments as for
+/// `BloomFilter`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct FilterCascade;
 

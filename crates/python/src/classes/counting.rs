@@ -17,145 +17,115 @@ use crate::state::{FilterState, Storage, each_storage};
 
 /// A Bloom filter with deletion: a counter of `width` bits (2 to 8) instead of each bit.
 ///
-/// Each add() of a key counts, up to 2**(width - 1): to 8 with width 4, to 128 with width 8. A
+/// Each `add` of a key counts, up to `2**(width - 1)`: to 8 with width 4, to 128 with width 8. A
 /// saturated counter is never decremented, so a key that was added that often can no longer be
-/// removed. Other arguments as for BloomFilter; `bits` is the number of counters, and
-/// `memory_limit` includes them.
+/// removed. `a |= b` adds the counts of another filter.
+///
+/// Other arguments as for `BloomFilter`; `bits` is the number of counters, and `memory_limit`
+/// includes them.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct CountingBloomFilter;
 
-/// A ClassicBloomFilter with deletion. Arguments as for CountingBloomFilter.
+/// A `ClassicBloomFilter` with deletion. Arguments, and `a |= b`, as for `CountingBloomFilter`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ClassicCountingBloomFilter;
 
-/// A quotient filter: a table of hash remainders, with deletion, counts and growth.
+/// A table of hash remainders, with deletion, counts and growth.
 ///
-/// With `max_capacity` it grows up to that number of keys and keeps its rate; without it, add()
-/// raises FullError when the filter is full.
+/// With `max_capacity`, at least `capacity`, it grows up to that number of keys and keeps its rate;
+/// without it, `add` raises `FullError` when the filter is full. Other arguments as for
+/// `BloomFilter`.
 ///
-/// Each add() takes a slot, also for a key that is in the filter: a filter of capacity 100 is full
+/// Each `add` takes a slot, also for a key that is in the filter: a filter of capacity 100 is full
 /// before one key is added 250 times. So each copy can be removed without damage to other keys. To
-/// store a key once, use `if key not in filter: filter.add(key)`; then remove() may also remove
-/// another key, with about the probability of a false positive.
+/// store a key once, use `if key not in filter: filter.add(key)`; then `remove` may also remove
+/// another key, with about the probability of a false positive. `a |= b` takes the keys of another
+/// filter, and of a key in both the larger count.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct QuotientFilter;
 
-/// A vector quotient filter: deletion with one or two cache lines for each operation.
+/// A quotient filter of cache lines: deletion with one or two cache lines for each operation.
 ///
-/// Its rate is at least 1e-6, and it does not grow: add() raises FullError when the filter is full.
-/// Each add() takes a slot, as in a QuotientFilter, but all copies of a key must fit into two blocks of
-/// 24 to 64 slots.
+/// `fpr` is at least 1e-6, and the filter does not grow: `add` raises `FullError` when it is full.
+/// Each `add` takes a slot, as in a `QuotientFilter`, but all copies of a key must fit into two
+/// blocks of 24 to 64 slots. `a |= b` is that of a `QuotientFilter`, for filters of equal size.
+/// Other arguments as for `BloomFilter`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct VectorQuotientFilter;
 
-#[pymethods]
-impl CountingBloomFilter {
-    #[new]
-    #[pyo3(signature = (
-        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
-        memory_limit = None, seed = 0, secret = None
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
-    fn new(
-        py: Python<'_>,
-        capacity: Option<u64>,
-        fpr: Option<f64>,
-        width: u32,
-        bits: Option<u64>,
-        probes: Option<u32>,
-        least_space: bool,
-        memory_limit: Option<MemoryLimitArg>,
-        seed: u64,
-        secret: Option<&[u8]>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let spec = spec(FilterType::Counting, seed, secret)?;
-        let spec = FilterSpec { counter_width: width, ..spec };
-        let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| size.build(spec))?;
-        Ok(with_state(built, Self))
-    }
+/// Implements the methods that all classes with deletion have, beside its own; a class has one
+/// block of methods.
+macro_rules! deletion_methods {
+    ($class:ident, $($own:tt)*) => {
+        #[pymethods]
+        impl $class {
+            $($own)*
 
-    /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
-    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        remove(slf.as_super(), key)
-    }
+            /// Removes one copy of a key. `KeyError` if the key certainly is not in the filter.
+            fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+                remove(slf.as_super(), key)
+            }
 
-    /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
-    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        discard(slf.as_super(), key)
-    }
+            /// Removes one copy of a key if it may be in the filter. Returns whether it was
+            /// removed.
+            fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+                discard(slf.as_super(), key)
+            }
 
-    /// Returns how often a key was added: 0 is exact, other values may be too large. A saturated
-    /// counter returns its maximum.
-    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        count(slf.as_super(), key)
-    }
+            /// Returns how often a key was added: 0 is exact, other values may be too large. A
+            /// saturated counter returns its maximum.
+            fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
+                count(slf.as_super(), key)
+            }
 
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, FilterState::union)
-    }
-
-    /// Returns a BloomFilter of the same keys, without the counters.
-    fn freeze(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        frozen(slf.as_super())
-    }
+            fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+                change(slf.as_super(), other, FilterState::union)
+            }
+        }
+    };
 }
 
-#[pymethods]
-impl ClassicCountingBloomFilter {
-    #[new]
-    #[pyo3(signature = (
-        capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
-        memory_limit = None, seed = 0, secret = None
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
-    fn new(
-        py: Python<'_>,
-        capacity: Option<u64>,
-        fpr: Option<f64>,
-        width: u32,
-        bits: Option<u64>,
-        probes: Option<u32>,
-        least_space: bool,
-        memory_limit: Option<MemoryLimitArg>,
-        seed: u64,
-        secret: Option<&[u8]>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let spec = spec(FilterType::CountingClassic, seed, secret)?;
-        let spec = FilterSpec { counter_width: width, ..spec };
-        let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
-        let built = py.detach(|| size.build(spec))?;
-        Ok(with_state(built, Self))
-    }
+macro_rules! counting_methods {
+    ($class:ident, $filter_type:expr) => {
+        deletion_methods! { $class,
+            #[new]
+            #[pyo3(signature = (
+                capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
+                memory_limit = None, seed = 0, secret = None
+            ))]
+            #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
+            fn new(
+                py: Python<'_>,
+                capacity: Option<u64>,
+                fpr: Option<f64>,
+                width: u32,
+                bits: Option<u64>,
+                probes: Option<u32>,
+                least_space: bool,
+                memory_limit: Option<MemoryLimitArg>,
+                seed: u64,
+                secret: Option<&[u8]>,
+            ) -> PyResult<PyClassInitializer<Self>> {
+                let spec = spec($filter_type, seed, secret)?;
+                let spec = FilterSpec { counter_width: width, ..spec };
+                let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
+                let built = py.detach(|| size.build(spec))?;
+                Ok(with_state(built, Self))
+            }
 
-    /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
-    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        remove(slf.as_super(), key)
-    }
-
-    /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
-    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        discard(slf.as_super(), key)
-    }
-
-    /// Returns how often a key was added: 0 is exact, other values may be too large. A saturated
-    /// counter returns its maximum.
-    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        count(slf.as_super(), key)
-    }
-
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, FilterState::union)
-    }
-
-    /// Returns a ClassicBloomFilter of the same keys, without the counters.
-    fn freeze(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        frozen(slf.as_super())
-    }
+            /// Returns a `BloomFilter` (classic: a `ClassicBloomFilter`) of the same keys, without
+            /// the counters.
+            fn freeze(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                frozen(slf.as_super())
+            }
+        }
+    };
 }
 
-#[pymethods]
-impl QuotientFilter {
+counting_methods!(CountingBloomFilter, FilterType::Counting);
+counting_methods!(ClassicCountingBloomFilter, FilterType::CountingClassic);
+
+deletion_methods! { QuotientFilter,
     #[new]
     #[pyo3(signature = (capacity, fpr = 0.01, *, max_capacity = None, seed = 0, secret = None))]
     fn new(
@@ -175,29 +145,9 @@ impl QuotientFilter {
         (spec.capacity, spec.fpr, spec.max_capacity) = (Some(capacity), Some(fpr), max_capacity);
         Ok(with_state(build(py, &spec)?, Self))
     }
-
-    /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
-    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        remove(slf.as_super(), key)
-    }
-
-    /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
-    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        discard(slf.as_super(), key)
-    }
-
-    /// Returns how often a key was added: 0 is exact, other values may be too large.
-    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        count(slf.as_super(), key)
-    }
-
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, FilterState::union)
-    }
 }
 
-#[pymethods]
-impl VectorQuotientFilter {
+deletion_methods! { VectorQuotientFilter,
     #[new]
     #[pyo3(signature = (capacity, fpr = 0.01, *, seed = 0, secret = None))]
     fn new(
@@ -210,25 +160,6 @@ impl VectorQuotientFilter {
         let mut spec = spec(FilterType::VectorQuotient, seed, secret)?;
         (spec.capacity, spec.fpr) = (Some(capacity), Some(fpr));
         Ok(with_state(build(py, &spec)?, Self))
-    }
-
-    /// Removes one copy of a key. KeyError if the key certainly is not in the filter.
-    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        remove(slf.as_super(), key)
-    }
-
-    /// Removes one copy of a key if it may be in the filter. Returns whether it was removed.
-    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        discard(slf.as_super(), key)
-    }
-
-    /// Returns how often a key was added: 0 is exact, other values may be too large.
-    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        count(slf.as_super(), key)
-    }
-
-    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
-        change(slf.as_super(), other, FilterState::union)
     }
 }
 

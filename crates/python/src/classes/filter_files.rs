@@ -11,14 +11,14 @@ use super::object;
 use crate::error::{Exception, cannot_write, refuse_compressed};
 use crate::state::open::PathArg;
 
-/// Opens a filter file without reading it: the file is mapped into memory.
+/// Opens a filter file without reading it: the file is mapped into memory. Returns a read-only
+/// object of the class of the filter in the file.
 ///
-/// Returns a read-only object of the class of the filter in the file. `format` is the format of
-/// another program's file, needed if the format has no magic number (rbloom). `key_type` is how that
-/// program encodes its keys: "text", "utf16", "int64", "int32", "uint64", "uint32", "text-crlf",
-/// "python-bytes", "rust-str" or "rust-slice".
+/// - `path`: a `str`, `bytes` or `os.PathLike`.
+/// - `format`: the format of another program's file, needed if it has no magic number (rbloom).
+/// - `key_type`: how that program encodes its keys, as for `ForeignFilter`.
 ///
-/// Cost: the header is checked; pages are read when they are queried. verify() checks every byte.
+/// Cost: the header is checked; pages are read when they are queried. `verify` checks every byte.
 #[pyfunction]
 #[pyo3(signature = (path, *, format = None, key_type = "text"))]
 fn open(
@@ -31,7 +31,7 @@ fn open(
 }
 
 /// Reads a filter file into memory and checks every byte. The filter can be changed. A file of
-/// another program may be compressed with gzip. `format` and `key_type` as for open().
+/// another program may be compressed with gzip. Arguments as for `open`.
 #[pyfunction]
 #[pyo3(signature = (path, *, format = None, key_type = "text"))]
 fn load(
@@ -43,7 +43,8 @@ fn load(
     object(py, crate::state::open::load(py, path.0, format, key_type)?)
 }
 
-/// Reads a filter from the bytes of its file and checks every byte. Arguments as for load().
+/// Reads a filter from `data`, the bytes of its file, and checks every byte. Other arguments as for
+/// `open`.
 #[pyfunction]
 #[pyo3(signature = (data, *, format = None, key_type = "text"))]
 pub(super) fn from_bytes(

@@ -9,13 +9,15 @@ use crate::error::IntoPyErr;
 use crate::state::open::{parse_format, parse_key_type};
 use crate::state::{FilterState, Storage};
 
-/// A filter in the format of another program: "guava", "parquet", "spark-v2", "redisbloom", ... It
-/// has the size that the program would choose, and save() writes a file that the program reads.
-/// open(), load() and from_bytes() return one for the files of other programs.
+/// A filter in the format of another program, of the size that the program would choose; `save`
+/// writes a file that it reads. `open`, `load` and `from_bytes` return one for the files of other
+/// programs.
 ///
-/// `key_type` is how the other program encodes its keys: "text" (the bytes of a str or of bytes, an
-/// int as 8 bytes, little-endian), "utf16", "int64", "int32", "uint64", "uint32", "text-crlf",
-/// "python-bytes", "rust-str" or "rust-slice"; see docs/reference/interop.md.
+/// - `format`: `"guava"`, `"parquet"`, `"spark-v2"`, `"redisbloom"`, ...
+/// - `capacity`, `fpr`: as for `BloomFilter`.
+/// - `key_type`: how the other program encodes its keys: `"text"` (the bytes of a `str` or of
+///   bytes, an `int` as 8 bytes, little-endian), `"utf16"`, `"int64"`, `"int32"`, `"uint64"`,
+///   `"uint32"`, `"text-crlf"`, `"python-bytes"`, `"rust-str"` or `"rust-slice"`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ForeignFilter;
 
@@ -50,8 +52,8 @@ impl ForeignFilter {
         Ok(slf.as_super().get().read(slf.py())?.format_and_key_type().map(|(_, key_type)| key_type))
     }
 
-    /// Returns a new filter with the keys of this one and all others, which must have the same
-    /// format, layout and options. IncompatibleError otherwise.
+    /// Returns a filter of the keys of this one and all others. Raises `IncompatibleError` unless
+    /// format, layout and options are equal.
     #[pyo3(signature = (*others))]
     fn union(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         combined(slf.as_super(), others, FilterState::union)

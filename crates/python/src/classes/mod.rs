@@ -41,30 +41,33 @@ impl Filter {
         with_key(key, |key| self.read(py)?.contains(key))
     }
 
-    /// Looks up many keys. Returns true or false for each key, in order.
+    /// Looks up many keys: an iterable, a NumPy array, a pandas Series or DataFrame of one column,
+    /// or an Arrow array or table. Returns true or false for each key, in order, in the type of the
+    /// library that the keys come from; false for a null.
     ///
     /// The results have the type that the library of the keys uses: a NumPy array of bool for a
     /// NumPy array; a Series of bool with the same index for a pandas Series or a DataFrame of one
     /// column; a polars Series for a polars Series; a pyarrow BooleanArray for pyarrow's arrays; a
-    /// petal.Mask for other Arrow arrays; a list of bool for any other iterable. The result for a
-    /// null is false.
+    /// `Mask` for other objects with Arrow's PyCapsule interface; a list of bool for any other
+    /// iterable.
     ///
-    /// Raises TypeError if an object is not a key, OverflowError if an integer is out of range.
+    /// Raises `TypeError` if an object is not a key, `OverflowError` if an integer is out of range.
     /// Other threads run during the call, and may change the filter.
     fn contains_batch<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         batch::contains(self, keys)
     }
 
-    /// Adds a key. Returns True if it certainly was not in the filter.
+    /// Adds a key. Returns `True` if it certainly was not in the filter.
     fn add(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         with_key(key, |key| self.write(py)?.insert(key))
     }
 
-    /// Adds all keys of iterables or arrays, as contains_batch() takes them; nulls are skipped.
-    /// Returns the number of keys that certainly were not in the filter.
+    /// Adds all keys of iterables or arrays, as `contains_batch` takes them; nulls are skipped.
+    /// Returns the number of keys that certainly were not in the filter. Keys that were added
+    /// before an exception stay.
     ///
     /// Other threads may use the filter during the call and see the first keys before the last
-    /// ones. Keys that were added before an exception stay in the filter.
+    /// ones.
     #[pyo3(signature = (*keys))]
     fn update(&self, keys: &Bound<'_, PyTuple>) -> PyResult<u64> {
         let mut new = 0;
@@ -81,10 +84,11 @@ impl Filter {
 
     // ---- Properties -----------------------------------------------------------------------------
 
-    /// The number of distinct keys, estimated from the bits; infinite if the filter is full, nan if
-    /// another program's format has no such estimate. After an intersection this is an upper bound,
-    /// because some bits were set by different keys; `inserted` is then the better estimate.
-    /// Cost: reads the whole filter.
+    /// The number of distinct keys, estimated from the bits; infinite if the filter is full, `nan`
+    /// if another program's format has no such estimate. Cost: reads the whole filter.
+    ///
+    /// After an intersection this is an upper bound, because some bits were set by different keys;
+    /// `inserted` is then the better estimate.
     #[getter]
     fn estimated_len(&self, py: Python<'_>) -> PyResult<f64> {
         py.detach(|| {
@@ -121,9 +125,9 @@ impl Filter {
         })
     }
 
-    /// The number of added keys that were new. After a union or an intersection, an estimate of the
-    /// number of distinct keys, with the standard error that compare() returns. 0 if another
-    /// program's format does not record it.
+    /// The number of added keys that were new; in quotient filters the number of keys with all
+    /// copies. After a union or an intersection, an estimate of the number of distinct keys, with
+    /// the standard error that `compare` returns. 0 if another program's format does not record it.
     #[getter]
     fn inserted(&self, py: Python<'_>) -> PyResult<u64> {
         let state = self.read(py)?;
@@ -173,7 +177,7 @@ impl Filter {
     }
 
     /// Returns the false-positive rate with `capacity` distinct keys in the filter, by calculation.
-    /// UnsupportedError for filters of other programs.
+    /// `UnsupportedError` for filters of other programs.
     fn expected_fpr(&self, py: Python<'_>, capacity: u64) -> PyResult<f64> {
         match self.read(py)?.as_dyn() {
             Some(face) => Ok(face.expected_fpr(capacity)),
@@ -183,8 +187,9 @@ impl Filter {
         }
     }
 
-    /// The number of keys that can be added at the target rate. None if the capacity is not known,
-    /// or if the filter grows, drops old keys or takes no keys.
+    /// The number of keys that can be added at the target rate. `None` if the capacity is not
+    /// known, or if the filter grows, drops old keys or takes no keys. Cost: reads the whole
+    /// filter.
     #[getter]
     fn capacity_left(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         py.detach(|| {
@@ -193,7 +198,7 @@ impl Filter {
     }
 
     /// Whether the estimated false-positive rate is above the target by more than chance. If so,
-    /// make a larger filter.
+    /// make a larger filter. Cost: reads the whole filter.
     #[getter]
     fn is_overfull(&self, py: Python<'_>) -> PyResult<bool> {
         py.detach(|| {
@@ -209,20 +214,20 @@ impl Filter {
         })
     }
 
-    /// The name of the type, as on the command line: "bloom", "scalable", ...; "foreign" for
+    /// The name of the type, as on the command line: `"bloom"`, `"scalable"`, ...; `"foreign"` for
     /// filters of other programs.
     #[getter]
     fn r#type(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(self.read(py)?.as_dyn().map_or("foreign", |filter| filter.filter_type().name()))
     }
 
-    /// Whether the filter is in a mapped file, which is read only.
+    /// Whether the filter is in a mapped file, which is read-only.
     #[getter]
     fn is_mapped(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.read(py)?.is_mapped())
     }
 
-    /// A text in the filter's file, by convention JSON, at most 1 MiB.
+    /// A text in the filter's file, by convention JSON, at most 1 MiB. It can be set.
     #[getter]
     fn metadata(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.read(py)?.metadata().to_owned())
@@ -233,17 +238,16 @@ impl Filter {
         self.write(py)?.set_metadata(metadata)
     }
 
-    /// The names of the changes to lines that the filter's file records, as in petal.build(); None if
-    /// it records nothing about keys. check() changes its lines in this way; the methods of filters
-    /// take keys as they are.
+    /// The names of the changes to lines that the filter's file records, as in `petal.build`;
+    /// `None` if it records nothing about keys. `petal.check` changes its lines in this way; the
+    /// methods of filters take keys as they are.
     #[getter]
     fn key_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
         let list = recorded(self.read(py)?.metadata())?;
         Ok(list.map(|list| list.iter().map(ToString::to_string).collect()))
     }
 
-    /// Returns all properties as a dict: `capacity`, `target_fpr`, `estimated_fpr`,
-    /// `estimated_len`, ... Cost: reads the whole filter.
+    /// Returns all properties as a `dict`. Cost: reads the whole filter.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         info::info(self, py)
     }
@@ -278,9 +282,10 @@ impl Filter {
 
     // ---- Files and copies -----------------------------------------------------------------------
 
-    /// Writes the filter to a file atomically: a temporary file is synchronised to disk and renamed.
-    /// If this fails the old file is unchanged. Changes by other threads wait until it is done.
-    /// Raises InputError.
+    /// Writes the filter to a file atomically: a temporary file is synchronised to disk and
+    /// renamed. If this fails the old file is unchanged. Raises `InputError`.
+    ///
+    /// Changes by other threads wait until it is done.
     fn save(&self, py: Python<'_>, path: PathArg) -> PyResult<()> {
         let finished = py.detach(|| {
             let state = self.read_detached()?;
@@ -289,7 +294,7 @@ impl Filter {
         warn_if_lost(finished, &path.0)
     }
 
-    /// Returns the bytes of the filter's file.
+    /// Returns the bytes of the filter's file, which `petal.from_bytes` reads.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| {
             let (state, mut out) = (self.read_detached()?, MemoryWriter::default());
@@ -325,8 +330,8 @@ impl Filter {
         (unpickle, args).into_pyobject(py)
     }
 
-    /// Checks every byte of a mapped file. Raises FormatError if it is damaged. A filter in memory
-    /// was checked when it was read.
+    /// Checks every byte of a mapped file. Raises `FormatError` if it is damaged. A filter in
+    /// memory was checked when it was read.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.read_detached()?.verify())
     }

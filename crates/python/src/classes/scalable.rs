@@ -8,8 +8,8 @@ use super::{Filter, with_state};
 use crate::state::Storage;
 
 /// A Bloom filter that grows: when its newest layer is full it adds one, `growth` times as large.
-/// The rate of all layers together stays below `fpr`, as far as 64-bit hashes reach it. `capacity` is
-/// that of the first layer.
+/// The rate of all layers together stays below `fpr`, as far as 64-bit hashes reach it. `capacity`
+/// is that of the first layer; other arguments as for `BloomFilter`.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct ScalableBloomFilter;
 
@@ -40,8 +40,9 @@ impl ScalableBloomFilter {
         })
     }
 
-    /// Whether the layers keep `fpr` when they are full. False only for a very low `fpr` and very many
-    /// keys: 64-bit hashes do not reach it, and the filter grows on at the rate that is possible.
+    /// Whether the layers keep `fpr` when they are full. `False` only for a very low `fpr` and very
+    /// many keys: 64-bit hashes do not reach it, and the filter grows on at the rate that is
+    /// possible.
     #[getter]
     fn keeps_fpr(slf: &Bound<'_, Self>) -> PyResult<bool> {
         Ok(match &slf.as_super().get().read(slf.py())?.storage {

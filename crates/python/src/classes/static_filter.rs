@@ -10,9 +10,10 @@ use crate::error::IntoPyErr;
 use crate::keys::KeyHasher;
 use crate::state::FilterState;
 
-/// A filter that is built once from all its keys and takes little more than the least possible
-/// space: about 1.01 * log2(1/fpr) bits per key. Keys as for contains_batch(). With fuse=True it is
-/// a binary fuse filter: faster to query and to build, about 1.1 * log2(1/fpr) bits per key.
+/// A filter that is built once from all its `keys` and takes no more. It needs little more than the
+/// least possible space: about `1.01 * log2(1/fpr)` bits per key. With `fuse` it is a binary
+/// fuse filter, whose `type` is `"static-fuse"`: faster to query and to build, about `1.1 *
+/// log2(1/fpr)` bits per key. Keys as for `contains_batch`, other arguments as for `BloomFilter`.
 ///
 /// Cost: about 100 ns and 16 bytes of memory per key while it is built.
 #[pyclass(frozen, extends = Filter, module = "petal")]

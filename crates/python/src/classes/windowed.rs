@@ -10,9 +10,10 @@ use crate::state::{Clock, Storage};
 /// A Bloom filter that drops old keys. Without `window` it contains the last `capacity` keys; with
 /// it, the keys of the last `window` seconds, planned for `capacity` of them. It drops one of its
 /// `generations` at a time, so a key stays for at most generations / (generations - 1) windows.
+/// Other arguments as for `BloomFilter`.
 ///
 /// The time is that of the system's clock, in whole seconds since the Unix epoch as in files of the
-/// command line, until advance_to() or restart_at() sets it.
+/// command line, until `advance_to` or `restart_at` sets it.
 #[pyclass(frozen, extends = Filter, module = "petal")]
 pub(crate) struct WindowedBloomFilter;
 
@@ -37,7 +38,7 @@ impl WindowedBloomFilter {
         Ok(with_state(build(py, &spec)?, Self))
     }
 
-    /// The window in seconds; None if the window is a number of keys.
+    /// The window in seconds; `None` if the window is a number of keys.
     #[getter]
     fn window(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
         Ok(match &slf.as_super().get().read(slf.py())?.storage {
@@ -77,7 +78,7 @@ impl WindowedBloomFilter {
         })
     }
 
-    /// Removes all keys and sets the clock, forward or back. Use it after a wrong advance_to().
+    /// Removes all keys and sets the clock, forward or back. Use it after a wrong `advance_to`.
     fn restart_at(slf: &Bound<'_, Self>, now: u64) -> PyResult<()> {
         let filter = slf.as_super().get();
         slf.py().detach(|| {

@@ -20,7 +20,7 @@ pub(super) struct KeyArgs {
     separator: Option<u8>,
     /// The byte around fields; `-1` for none.
     quote: Option<i16>,
-    /// The byte before a byte that belongs to its field.
+    /// The byte after this one has no special meaning.
     escape: Option<u8>,
     header: bool,
     json_key: Vec<String>,

@@ -13,10 +13,17 @@ use super::FilterState;
 use super::fork::{User, Users};
 use crate::error::Exception;
 
-/// A filter of any type. A key for which `key in filter` is false was never added; a key for which
-/// it is true was almost certainly added.
+/// The base class of all filters. A subclass, `open`, `load` and `from_bytes` make filters. A
+/// method that a type does not support raises `UnsupportedError`; a filter in a mapped file is
+/// read-only.
 ///
-/// Made by a subclass, open(), load() or from_bytes().
+/// - A key is a `str`, a bytes-like object, an `int` from 0 to `2**64 - 1`, a `date`, a `datetime`,
+///   a `UUID`, a `Decimal`, or a `tuple` of keys.
+/// - `key in filter`: whether the key may be in the filter. `False` is certain.
+/// - `a == b`: whether layout, hash and bits are equal; capacity, target rate, `inserted` and
+///   `metadata` may differ. Filters have no hash and no `len()`.
+/// - `a <= b`, `a < b`, `a >= b`, `a > b`: `issubset` and `issuperset` of two Bloom filters.
+///   `TypeError` for other types.
 #[pyclass(frozen, subclass, weakref, module = "petal")]
 pub(crate) struct Filter {
     state: RwLock<FilterState>,

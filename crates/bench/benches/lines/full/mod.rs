@@ -8,7 +8,7 @@ mod pipeline;
 
 use std::fs;
 
-use petal_bench::machine::Machine;
+use petal_bench::machine::{Fields, Machine};
 use petal_bench::rivals;
 use petal_bench::stats::median;
 use petal_testkit::bounds::binomial_range;
@@ -40,28 +40,6 @@ const SPEED_KEPT: f64 = 0.7;
 const MEMORY_OVERHEAD: u64 = 16 << 20;
 const SMALL_ROUNDS: usize = 3;
 const MIB: f64 = 1_048_576.0;
-const HEADER: [&str; 19] = [
-    "date",
-    "scale",
-    "lines",
-    "line_bytes",
-    "memory_bytes",
-    "step",
-    "version",
-    "round",
-    "wall_s",
-    "user_s",
-    "sys_s",
-    "lines_per_s",
-    "peak_rss_bytes",
-    "count",
-    "predicted_rate",
-    "command",
-    "machine",
-    "rustc",
-    "commit",
-];
-
 /// A job with its trials.
 struct Done {
     job: Job,
@@ -118,10 +96,10 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     jobs.push(Done::run(args, args.scale, args.runs)?);
 
     let machine = Machine::read();
-    let row = |done: &Done, trial: &Trial| row(&machine, &version, &done.job, trial);
+    let row = |done: &Done, trial: &Trial| row(&version, &done.job, trial);
     let rows: Vec<_> =
         jobs.iter().flat_map(|done| done.trials.iter().map(|trial| row(done, trial))).collect();
-    let file = machine.save("full", &HEADER, &rows)?;
+    let file = machine.save("full", &rows)?;
     println!("\n{}", machine.line());
     let met: Vec<bool> = jobs.iter().map(print_job).collect();
     if let [small, large] = &jobs[..] {
@@ -178,26 +156,22 @@ fn print_job(done: &Done) -> bool {
     fits && correct
 }
 
-fn row(machine: &Machine, version: &str, job: &Job, trial: &Trial) -> [String; HEADER.len()] {
-    [
-        machine.date.clone(),
-        job.scale.to_string(),
-        job.lines.to_string(),
-        job.line_bytes().to_string(),
-        job.memory.to_string(),
-        trial.step.name().to_owned(),
-        version.to_owned(),
-        trial.round.to_string(),
-        format!("{:.3}", trial.wall),
-        format!("{:.3}", trial.user),
-        format!("{:.3}", trial.system),
-        format!("{:.0}", job.speed(trial)),
-        trial.peak.to_string(),
-        trial.count.to_string(),
-        trial.rate.to_string(),
-        trial.command.clone(),
-        machine.description.clone(),
-        machine.rustc.clone(),
-        machine.commit.clone(),
+fn row(version: &str, job: &Job, trial: &Trial) -> Fields {
+    vec![
+        ("scale", job.scale.to_string()),
+        ("lines", job.lines.to_string()),
+        ("line_bytes", job.line_bytes().to_string()),
+        ("memory_bytes", job.memory.to_string()),
+        ("step", trial.step.name().to_owned()),
+        ("version", version.to_owned()),
+        ("round", trial.round.to_string()),
+        ("wall_s", format!("{:.3}", trial.wall)),
+        ("user_s", format!("{:.3}", trial.user)),
+        ("sys_s", format!("{:.3}", trial.system)),
+        ("lines_per_s", format!("{:.0}", job.speed(trial))),
+        ("peak_rss_bytes", trial.peak.to_string()),
+        ("count", trial.count.to_string()),
+        ("predicted_rate", trial.rate.to_string()),
+        ("command", trial.command.clone()),
     ]
 }

@@ -34,7 +34,7 @@ pub struct Columns {
     pub separator: Option<u8>,
     /// Which byte encloses fields.
     pub quoting: Quoting,
-    /// The byte before a byte that belongs to its field whatever it is. `None`: no byte.
+    /// The byte after this one has no special meaning. `None`: no byte escapes another.
     pub escape: Option<u8>,
     /// Whether the first record of each input is a header even if no column is found by name.
     pub header: bool,

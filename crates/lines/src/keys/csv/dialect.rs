@@ -8,7 +8,7 @@ pub struct Dialect {
     /// The byte around fields that contain separators or line ends. `None`: fields have neither, so
     /// each line is a record.
     pub quote: Option<u8>,
-    /// The byte before a byte that belongs to the field whatever it is.
+    /// The byte after this one has no special meaning.
     pub escape: Option<u8>,
 }
 

@@ -206,7 +206,11 @@ impl ExactJob<'_> {
             inputs: inputs.map(InputEstimate::of).collect(),
             full_scan,
             confidence: CONFIDENCE,
-            strategy: totals.strategy,
+            strategy: if totals.then_partition {
+                plan.strategy.name_then_partition()
+            } else {
+                plan.strategy.name()
+            },
             passes: totals.passes,
             passes_range: range(|totals| [totals.passes; 2]),
             bytes_read: totals.bytes_read,

@@ -47,7 +47,7 @@ pub(super) fn run(
     if matches!(outcome, InMemoryOutcome::Done) {
         return Ok(());
     }
-    report.strategy = "memory, then partition".into();
+    report.strategy = Strategy::Memory.name_then_partition().into();
     let (repeatable, prints) = (first.iter().all(Input::is_repeatable), !printer.counts_only());
     let plan = sizes.plan(Strategy::Partition, false, &job.budget);
     let InMemoryOutcome::TableFull(Overflow { matcher, at: (input, position), mut spools }) =

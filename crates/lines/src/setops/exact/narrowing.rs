@@ -138,7 +138,7 @@ pub(super) fn narrow_diff(
     if candidates > report.first_lines / 2 {
         // Most lines are candidates: filters do not help.
         phases.state.polarity = Polarity::Kept;
-        report.strategy = "narrow, then partition".into();
+        report.strategy = Strategy::Narrow.name_then_partition().into();
         (report.candidates, report.false_promised) = (0, None);
         // A resumed job may have written some of the records.
         if phases.step >= phases.state.done {

@@ -20,7 +20,8 @@ use crate::temp::SpillWriter;
 /// What the phases of a job do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PhaseTotals {
-    pub(super) strategy: &'static str,
+    /// Whether the job changes from the planned strategy to `Partition`.
+    pub(super) then_partition: bool,
     /// Passes over inputs.
     pub(super) passes: u64,
     /// Bytes of input read in all passes, and their bounds: lines of the result may be close to each
@@ -118,7 +119,6 @@ impl ExactJob<'_> {
         chance: Chance,
     ) -> Run<'a> {
         let work = self.budget.work;
-        let out = PhaseTotals { strategy: plan.strategy.name(), ..PhaseTotals::default() };
         let mut run = Run {
             sizes,
             plan,
@@ -134,7 +134,7 @@ impl ExactJob<'_> {
             divides: false,
             is_empty: false,
             spill: SpillBounds::new(work, self.budget.workers, self.partitions(plan, sizes, 0)),
-            out,
+            out: PhaseTotals::default(),
         };
         let kept = run.kept();
         run.out.kept = kept as u64;
@@ -149,11 +149,11 @@ impl ExactJob<'_> {
         run.keep(work / 2);
         run.spill.keep(work / 2);
         run.join();
-        if run.out.strategy != Strategy::Memory.name() && with_output {
+        if (plan.strategy != Strategy::Memory || run.out.then_partition) && with_output {
             let dropped = plan.strategy == Strategy::Narrow
                 && !matches!(self.op, SetOp::Common | SetOp::Duplicates);
             let kept = if run.is_empty { 0.0 } else { (kept - run.prior as f64).max(0.0) };
-            run.print(kept, dropped && run.out.strategy == Strategy::Narrow.name());
+            run.print(kept, dropped && !run.out.then_partition);
         }
         if run.out.bytes_read_bounds == [0; 2] {
             run.out.bytes_read_bounds = [run.out.bytes_read; 2];
@@ -284,17 +284,21 @@ impl Run<'_> {
         self.out.spilled += more;
     }
 
+    fn narrows(&self) -> bool {
+        self.plan.strategy == Strategy::Narrow && !self.out.then_partition
+    }
+
     /// Joins the records.
     fn join(&mut self) {
         let InputSizes { op, first, others, .. } = self.sizes;
         let all = || others.iter().chain([first]).map(|input| input.distinct);
         let most_first = self.most_first;
-        let entries = match (self.out.strategy, op) {
-            ("narrow", SetOp::Common) => {
+        let entries = match (self.narrows(), op) {
+            (true, SetOp::Common) => {
                 [0, most_first.max(self.most_other).min(all().max().unwrap_or(0))]
             }
             (_, SetOp::Common) => [all().min().unwrap_or(0), all().max().unwrap_or(0)],
-            ("narrow", _) => [0, most_first.min(first.distinct)],
+            (true, _) => [0, most_first.min(first.distinct)],
             // The rest has at least the lines of the result that were not decided.
             _ if self.prior > 0 => [self.out.kept.saturating_sub(self.prior), most_first],
             _ => [first.distinct, first.distinct.min(most_first)],
@@ -359,7 +363,7 @@ impl Run<'_> {
             if entries > capacity {
                 let rest = self.rest_after(input, input.distinct as f64, free as f64);
                 self.read_part(input.bytes.saturating_sub(rest.bytes));
-                self.out.strategy = "memory, then partition";
+                self.out.then_partition = true;
                 return self.partition();
             }
             self.read(input);
@@ -374,7 +378,7 @@ impl Run<'_> {
         self.rest = self.rest_after(&sizes.first, kept, free);
         self.read_part(sizes.first.bytes.saturating_sub(self.rest.bytes));
         self.prior = free as u64;
-        self.out.strategy = "memory, then partition";
+        self.out.then_partition = true;
         let partitions = self.job.partitions(self.plan, self.sizes, capacity);
         self.spill = SpillBounds::new(work, self.job.budget.workers, partitions);
         // The fingerprints of the table take the place of the other inputs.
@@ -509,7 +513,7 @@ impl Run<'_> {
         let [least, most] = [right + least_wrong, right + most_wrong];
         self.log([least, right + wrong, most]);
         if right + wrong > sizes.first.lines as f64 / 2.0 {
-            self.out.strategy = "narrow, then partition";
+            self.out.then_partition = true;
             return self.partition();
         }
         if none {

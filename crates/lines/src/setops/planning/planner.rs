@@ -35,6 +35,15 @@ impl Strategy {
             Self::Partition => "partition",
         }
     }
+
+    /// Returns the name in reports of jobs that began with this strategy and changed to `Partition`.
+    pub(crate) fn name_then_partition(self) -> &'static str {
+        match self {
+            Self::Memory => "memory, then partition",
+            Self::Narrow => "narrow, then partition",
+            Self::Partition => self.name(),
+        }
+    }
 }
 
 /// Estimated sizes of the inputs of a job.

@@ -11,16 +11,24 @@ their hashes are in one shard. This writes 8 bytes per line to the work folder, 
 in each slot. It is done if a whole filter would have fewer than `MIN_BITS_PER_LINE`.
 """
 
+import inspect
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar, Unpack, cast
 
 from petal import _petal
-from petal._arguments import read_flag, read_pointers, read_transforms
+from petal._arguments import (
+    lists_options,
+    read_flag,
+    read_pointers,
+    read_transforms,
+    refuse_unknown,
+)
 from petal._distributed import tasks
 from petal._distributed.arguments import (
     Folder,
@@ -30,6 +38,7 @@ from petal._distributed.arguments import (
     read_memory_limit,
     read_path,
     read_paths,
+    refuse_options,
 )
 from petal._distributed.folders import (
     Output,
@@ -38,6 +47,7 @@ from petal._distributed.folders import (
     sync_folder,
     temporary_folder,
 )
+from petal._distributed.options import DEFAULTS, ExactOptions, Options
 from petal._distributed.stages import (
     TASKS_PER_SLOT,
     ByteRange,
@@ -62,6 +72,9 @@ MIN_BITS_PER_LINE = 6
 #: A task opens the bits of all shards at once.
 _MAX_SHARDS = 256
 _MAX_PARTITIONS = 1024
+
+P = ParamSpec("P")
+Cluster = TypeVar("Cluster")
 
 
 def same_path(path: str) -> str:
@@ -120,51 +133,58 @@ def _split(names: list[str], size: int | None, slots: int) -> list[ByteRange]:
 # ---- Starting a job -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The arguments of jobs that do not name files of lines."""
+def for_cluster(
+    operation: Callable[Concatenate[Engine, P], Report],
+    make_engine: Callable[[Cluster], Engine],
+    name: str,
+) -> Callable[Concatenate[Cluster, P], Report]:
+    """Returns the operation with a cluster, called `name`, as its first argument."""
 
+    def run(cluster: Cluster, /, *args: P.args, **options: P.kwargs) -> Report:
+        refuse_options(options)
+        return operation(make_engine(cluster), *args, **options)
+
+    run.__name__ = run.__qualname__ = operation.__name__
+    run.__doc__ = operation.__doc__
+    signature = inspect.signature(operation)
+    first, *others = signature.parameters.values()
+    first = inspect.Parameter(name, first.POSITIONAL_ONLY)
+    run.__signature__ = signature.replace(parameters=[first, *others])  # type: ignore[attr-defined]
+    return run
+
+
+class _Options(NamedTuple):
+    """The options of a job after their checks."""
+
+    settings: Settings
     work: Folder | None
-    memory_limit: int | str
-    jobs: int
     slots: int | None
     range_bytes: int | None
-    delimiter: bytes
-    json_key: str | Iterable[str] | None
-    key_transform: Iterable[str] | None
-    temp_dir: str | None = None
-    partitions: int | None = None
-    shards: int | None = None
+    partitions: int | None
+    shards: int | None
 
-    def read(self) -> "_Options":
-        """Returns the arguments after their checks; iterators are read."""
-        if not isinstance(self.delimiter, bytes) or len(self.delimiter) != 1:
-            raise ValueError(
-                f"delimiter=: expected one byte, such as b'\\n', found {self.delimiter!r}"
-            )
-        if self.json_key is not None and self.delimiter != b"\n":
-            raise ValueError("json_key=: records of JSON end with LF; leave out delimiter=")
-        names = read_transforms(self.key_transform)
-        return _Options(
-            work=self.work,
-            memory_limit=read_memory_limit(self.memory_limit),
-            jobs=read_int("jobs", self.jobs, 1),
-            slots=_read_optional("slots", self.slots, 1),
-            range_bytes=_read_optional("range_bytes", self.range_bytes, 1),
-            delimiter=self.delimiter,
-            json_key=read_pointers(self.json_key) or None,
-            key_transform=names.split(",") if names else None,
-            temp_dir=self.temp_dir,
-            partitions=_read_optional("partitions", self.partitions, 1, _MAX_PARTITIONS),
-            shards=_read_optional("shards", self.shards, 0, _MAX_SHARDS),
-        )
 
-    def settings(self) -> Settings:
-        """Returns the settings of tasks."""
-        return (
-            read_memory_limit(self.memory_limit), self.jobs, self.temp_dir, self.delimiter[0],
-            read_transforms(self.key_transform), read_pointers(self.json_key),
-        )
+def _read(job: str, kind: type, given: Options) -> _Options:
+    """Reads the options of a job, which are those of `kind`."""
+    refuse_unknown(job, kind, given)
+    options = cast(ExactOptions, {**DEFAULTS, **given})
+    delimiter, json_key = options["delimiter"], options.get("json_key")
+    if not isinstance(delimiter, bytes) or len(delimiter) != 1:
+        raise ValueError(f"delimiter=: expected one byte, such as b'\\n', found {delimiter!r}")
+    if json_key is not None and delimiter != b"\n":
+        raise ValueError("json_key=: records of JSON end with LF; leave out delimiter=")
+    return _Options(
+        settings=(
+            read_memory_limit(options["memory_limit"]), read_int("jobs", options["jobs"], 1),
+            options.get("temp_dir"), delimiter[0], read_transforms(options.get("key_transform")),
+            read_pointers(json_key),
+        ),
+        work=options.get("work"),
+        slots=_read_optional("slots", options.get("slots"), 1),
+        range_bytes=_read_optional("range_bytes", options.get("range_bytes"), 1),
+        partitions=_read_optional("partitions", options.get("partitions"), 1, _MAX_PARTITIONS),
+        shards=_read_optional("shards", options.get("shards"), 0, _MAX_SHARDS),
+    )
 
 
 def _read_optional(
@@ -196,7 +216,7 @@ def _start(
         folders = [(str(folder), option)]
         if visible is not None:
             folders.append((str(visible), "out"))
-        job = Job(engine, folder, folders, options.settings(), slots)
+        job = Job(engine, folder, folders, options.settings, slots)
         try:
             yield job
         except _petal.PetalError as error:
@@ -231,7 +251,6 @@ def _run(
     options: _Options,
     at_least: int | None = None,
 ) -> Report:
-    options = options.read()
     # Before any folder is created, and only once: the paths may be an iterator.
     a_names = read_paths(a)
     others = None if b is None else read_inputs(b)
@@ -415,6 +434,7 @@ def _write_parts(job: Job, first: _Side, output: Output, answers: FileSeries) ->
     job.run("take", tasks.write_lines, items)
 
 
+@lists_options(DEFAULTS)
 def common(
     engine: Engine,
     a: Paths,
@@ -422,28 +442,17 @@ def common(
     out: Folder | None,
     *,
     at_least: int | None = None,
-    work: Folder | None = None,
-    memory_limit: int | str = 1 << 30,
-    jobs: int = 1,
-    slots: int | None = None,
-    range_bytes: int | None = None,
-    partitions: int | None = None,
-    shards: int | None = None,
-    temp_dir: str | None = None,
-    delimiter: bytes = b"\n",
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
+    **given: Unpack[ExactOptions],
 ) -> Report:
     """Writes the distinct lines of `a` that are in `b` to the folder `out`, in the order of `a`.
-
-    With `at_least`, each path in `b` is an input of its own, and a line must be in at least this
-    number of them, at most 126.
 
     - `a`, `b`: a file, or an iterable of files that are read as one input. The output folder of
       another job stands for its parts, a `file:` URI for its path. All workers must see these
       files, `out` and `work` under the same paths as the driver. A compressed file (gzip, zstd)
       is read by one task.
     - `out`: a new or empty folder, used by one job at a time. With `None` lines are only counted.
+    - `at_least`: each path in `b` is an input of its own, and a line must be in at least this number
+      of them, at most 126.
     - `work`: folder for temporary data that tasks exchange [the parent of `out`].
     - `memory_limit`: memory of each task, in bytes or like `"1G"` [1 GiB].
     - `jobs`: threads of a task that reads lines [1]; unions and exact decisions use one.
@@ -469,76 +478,45 @@ def common(
     Raises `FileExistsError` if `out` is not empty, `InputError` if a file cannot be read or
     written, `MemoryLimitError` if `memory_limit` is too small. A job that fails leaves no files.
     """
-    options = _Options(
-        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
-        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
-        json_key=json_key, key_transform=key_transform,
-    )
+    options = _read("common", ExactOptions, given)
     return _run("common", engine, a, b, out, options, at_least)
 
 
+@lists_options(DEFAULTS)
 def diff(
     engine: Engine,
     a: Paths,
     b: Paths,
     out: Folder | None,
-    *,
-    work: Folder | None = None,
-    memory_limit: int | str = 1 << 30,
-    jobs: int = 1,
-    slots: int | None = None,
-    range_bytes: int | None = None,
-    partitions: int | None = None,
-    shards: int | None = None,
-    temp_dir: str | None = None,
-    delimiter: bytes = b"\n",
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
+    **given: Unpack[ExactOptions],
 ) -> Report:
     """Writes the distinct lines of `a` that are not in `b` to the folder `out`, in a's order.
 
-    Arguments and errors are those of :func:`common`. Cost: reads `a` twice; a task that builds a
+    Arguments and errors are those of `common`. Cost: reads `a` twice; a task that builds a
     union holds three filters of `a`.
     """
-    options = _Options(
-        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
-        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
-        json_key=json_key, key_transform=key_transform,
-    )
+    options = _read("diff", ExactOptions, given)
     return _run("diff", engine, a, b, out, options)
 
 
+@lists_options(DEFAULTS)
 def symdiff(
     engine: Engine,
     a: Paths,
     b: Paths,
     out: Folder | None,
-    *,
-    work: Folder | None = None,
-    memory_limit: int | str = 1 << 30,
-    jobs: int = 1,
-    slots: int | None = None,
-    range_bytes: int | None = None,
-    partitions: int | None = None,
-    shards: int | None = None,
-    temp_dir: str | None = None,
-    delimiter: bytes = b"\n",
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
+    **given: Unpack[ExactOptions],
 ) -> Report:
     """Writes the distinct lines that are in only one of `a` and `b` to the folder `out`: those of `a`,
     then those of `b`.
 
-    Arguments and errors are those of :func:`common`. Cost: that of `diff(a, b)` and `diff(b, a)`.
+    Arguments and errors are those of `common`. Cost: that of `diff(a, b)` and `diff(b, a)`.
     """
-    options = _Options(
-        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
-        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
-        json_key=json_key, key_transform=key_transform,
-    )
+    options = _read("symdiff", ExactOptions, given)
     return _run("symdiff", engine, a, b, out, options)
 
 
+@lists_options(DEFAULTS)
 def dedup(
     engine: Engine,
     a: Paths,
@@ -546,24 +524,14 @@ def dedup(
     *,
     only_duplicates: bool = False,
     only_unique: bool = False,
-    work: Folder | None = None,
-    memory_limit: int | str = 1 << 30,
-    jobs: int = 1,
-    slots: int | None = None,
-    range_bytes: int | None = None,
-    partitions: int | None = None,
-    shards: int | None = None,
-    temp_dir: str | None = None,
-    delimiter: bytes = b"\n",
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
+    **given: Unpack[ExactOptions],
 ) -> Report:
     """Writes the distinct lines of `a` to the folder `out`, in the order of `a`.
 
     - `only_duplicates`: write each line that occurs at least twice, once.
     - `only_unique`: write the lines that occur exactly once.
 
-    Other arguments, errors and cost are those of :func:`diff`.
+    Other arguments, errors and cost are those of `diff`.
     """
     operation = "dedup"
     if read_flag("only_duplicates", only_duplicates):
@@ -574,17 +542,14 @@ def dedup(
                 "only_duplicates=, only_unique=: no line is both; leave out one of them"
             )
         operation = "unique"
-    options = _Options(
-        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
-        partitions=partitions, shards=shards, temp_dir=temp_dir, delimiter=delimiter,
-        json_key=json_key, key_transform=key_transform,
-    )
+    options = _read("dedup", ExactOptions, given)
     return _run(operation, engine, a, None, out, options)
 
 
 # ---- Filters -------------------------------------------------------------------------------------
 
 
+@lists_options(DEFAULTS)
 def build(
     engine: Engine,
     paths: Paths,
@@ -592,14 +557,7 @@ def build(
     *,
     capacity: int | None = None,
     fpr: float = 0.01,
-    work: Folder | None = None,
-    memory_limit: int | str = 1 << 30,
-    jobs: int = 1,
-    slots: int | None = None,
-    range_bytes: int | None = None,
-    delimiter: bytes = b"\n",
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
+    **given: Unpack[Options],
 ) -> Report:
     """Writes a Bloom filter of all lines of files to the file `out`.
 
@@ -607,11 +565,12 @@ def build(
     fields of its header: the number of inserted keys is an estimate, as in every union, and the
     checksum includes it. The layout and the bits are the same, so the two files have a union.
 
+    - `paths`, `out`: files of lines; the filter file.
     - `capacity`: number of lines that the filter is planned for [they are counted first].
-    - `fpr`: false-positive rate [0.01].
+    - `fpr`: false-positive rate.
     - `memory_limit`: memory of each task; twice the size of the filter must fit [1 GiB].
-    - `json_key`, `key_transform`: as in :func:`common`; the filter's file records them.
-    - Other arguments are those of :func:`common`.
+    - `json_key`, `key_transform`: as in `common`; the filter's file records them.
+    - Other arguments are those of `common`.
 
     Cost: reads the files once, or twice if lines are counted; each slot holds a filter.
     """
@@ -622,10 +581,7 @@ def build(
     if target.is_dir():
         raise InputError(f"{target}: is a folder, expected the name of a file for the filter")
     names = read_paths(paths)
-    options = _Options(
-        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
-        delimiter=delimiter, json_key=json_key, key_transform=key_transform,
-    ).read()
+    options = _read("build", Options, given)
     with (
         _start(engine, target.parent, target.parent, options) as job,
         temporary_folder(target.parent) as folder,
@@ -643,6 +599,7 @@ def build(
     return job.report
 
 
+@lists_options(DEFAULTS)
 def check(
     engine: Engine,
     paths: Paths,
@@ -650,22 +607,15 @@ def check(
     out: Folder | None,
     *,
     invert: bool = False,
-    work: Folder | None = None,
-    memory_limit: int | str = 1 << 30,
-    jobs: int = 1,
-    slots: int | None = None,
-    range_bytes: int | None = None,
-    delimiter: bytes = b"\n",
-    json_key: str | Iterable[str] | None = None,
-    key_transform: Iterable[str] | None = None,
+    **given: Unpack[Options],
 ) -> Report:
     """Writes the lines of files that a filter contains to the folder `out`, in order, with repeats.
 
-    - `filter`: the path of a filter file.
+    - `paths`, `filter`: files of lines; the path of a filter file.
     - `invert`: write the lines that the filter does not contain.
-    - `key_transform`: as in :func:`common` [those that the filter records; others raise
+    - `key_transform`: as in `common` [those that the filter records; others raise
       `IncompatibleError`].
-    - Other arguments and errors are those of :func:`common`.
+    - Other arguments and errors are those of `common`.
 
     Cost: reads the files once. The driver reads the filter twice, to verify it and to copy it to
     the work folder, where workers map it.
@@ -685,13 +635,10 @@ def check(
             f"{filter}: a filter of {opened.format}, expected one of petal; use petal.check to look "
             "up lines in it on one machine"
         )
-    transforms = _petal._adopted_transforms(opened.metadata, read_transforms(key_transform))
+    transforms = _petal._adopted_transforms(opened.metadata, read_transforms(given.get("key_transform")))
     names = read_paths(paths)
-    options = _Options(
-        work=work, memory_limit=memory_limit, jobs=jobs, slots=slots, range_bytes=range_bytes,
-        delimiter=delimiter, json_key=json_key,
-        key_transform=transforms.split(",") if transforms else None,
-    ).read()
+    given["key_transform"] = transforms.split(",") if transforms else None
+    options = _read("check", Options, given)
     with (
         open_output(out) as output,
         _start(engine, output.folder, output.parent, options) as job,

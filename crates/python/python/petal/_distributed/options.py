@@ -1,4 +1,4 @@
-"""Types of the options of jobs on files, for functions that pass them on; `jobs` has their meanings and defaults."""
+"""The options of jobs on files, each declared once; `jobs.common` has their meanings."""
 
 from collections.abc import Iterable
 from typing import TypedDict
@@ -19,35 +19,13 @@ class Options(TypedDict, total=False):
     key_transform: Iterable[str] | None
 
 
-class BuildOptions(Options, total=False):
-    """Options of `build`."""
-
-    capacity: int | None
-    fpr: float
-
-
-class CheckOptions(Options, total=False):
-    """Options of `check`."""
-
-    invert: bool
-
-
 class ExactOptions(Options, total=False):
-    """Options of `diff` and `symdiff`."""
+    """Also the options of jobs that decide exactly."""
 
     partitions: int | None
     shards: int | None
     temp_dir: str | None
 
 
-class CommonOptions(ExactOptions, total=False):
-    """Options of `common`."""
-
-    at_least: int | None
-
-
-class DedupOptions(ExactOptions, total=False):
-    """Options of `dedup`."""
-
-    only_duplicates: bool
-    only_unique: bool
+#: The defaults of options that are not `None`.
+DEFAULTS = {"memory_limit": 1 << 30, "jobs": 1, "delimiter": b"\n"}

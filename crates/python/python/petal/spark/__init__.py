@@ -23,7 +23,7 @@ from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from petal._distributed.arguments import Folder, Paths
-from petal._distributed.options import BuildOptions, CommonOptions, DedupOptions, ExactOptions
+from petal._distributed.options import ExactOptions, Options
 from petal._distributed.stages import Report
 from petal._petal import BloomFilter
 from petal.spark import _engine, _frames
@@ -60,7 +60,9 @@ def common(
     a: Paths,
     b: Paths,
     out: Folder | None,
-    **options: Unpack[CommonOptions],
+    *,
+    at_least: int | None = None,
+    **options: Unpack[ExactOptions],
 ) -> Report: ...
 def common(first: Any, /, *args: Any, **options: Any) -> Any:
     """Returns or writes the exact intersection of two inputs.
@@ -111,7 +113,14 @@ def build(
 ) -> BloomFilter: ...
 @overload
 def build(
-    first: SparkSession | SparkContext, /, paths: Paths, out: Folder, **options: Unpack[BuildOptions]
+    first: SparkSession | SparkContext,
+    /,
+    paths: Paths,
+    out: Folder,
+    *,
+    capacity: int | None = None,
+    fpr: float = 0.01,
+    **options: Unpack[Options],
 ) -> Report: ...
 def build(first: Any, /, *args: Any, **options: Any) -> Any:
     """Builds a Bloom filter: `build(df, col)` returns one of a column, `build(spark, paths, out)`
@@ -127,7 +136,10 @@ def dedup(
     /,
     a: Paths,
     out: Folder | None,
-    **options: Unpack[DedupOptions],
+    *,
+    only_duplicates: bool = False,
+    only_unique: bool = False,
+    **options: Unpack[ExactOptions],
 ) -> Report: ...
 def dedup(first: Any, /, *args: Any, **options: Any) -> Any:
     """Removes duplicates: `dedup(df, on)` of rows, `dedup(spark, a, out)` of lines in files."""

@@ -6,17 +6,18 @@ from the work folder to a local disk and maps them. (`addFile` is not used for f
 executor would fetch all files that were ever added in the session.)
 """
 
+import functools
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, Unpack
+from typing import Any, Unpack
 
 from pyspark import SparkContext, SparkFiles, cloudpickle
 from pyspark.sql import SparkSession
 
 import petal
 from petal._distributed import jobs, stages, tasks
-from petal._distributed.arguments import Folder, Paths, refuse_options
-from petal._distributed.options import CheckOptions
+from petal._distributed.arguments import Folder, Paths
+from petal._distributed.options import Options
 from petal._distributed.tasks import local_copy
 from petal.spark._session import Session, is_session
 
@@ -60,45 +61,26 @@ def _find_petal_error(trace: str) -> Exception | None:
     return kind(found[2]) if found and isinstance(kind, type) else None
 
 
-P = ParamSpec("P")
+common = jobs.for_cluster(jobs.common, Engine, "spark")
+diff = jobs.for_cluster(jobs.diff, Engine, "spark")
+symdiff = jobs.for_cluster(jobs.symdiff, Engine, "spark")
+dedup = jobs.for_cluster(jobs.dedup, Engine, "spark")
+build = jobs.for_cluster(jobs.build, Engine, "spark")
+_check = jobs.for_cluster(jobs.check, Engine, "spark")
 
 
-def _on_spark(
-    operation: Callable[Concatenate[stages.Engine, P], stages.Report],
-) -> Callable[Concatenate[SparkSession | SparkContext, P], stages.Report]:
-    """Returns the operation with a Spark session as its first argument."""
-
-    def run(
-        spark: SparkSession | SparkContext, /, *args: P.args, **options: P.kwargs
-    ) -> stages.Report:
-        refuse_options(options)
-        return operation(Engine(spark), *args, **options)
-
-    run.__name__ = run.__qualname__ = operation.__name__
-    run.__doc__ = operation.__doc__
-    return run
-
-
-common = _on_spark(jobs.common)
-diff = _on_spark(jobs.diff)
-symdiff = _on_spark(jobs.symdiff)
-dedup = _on_spark(jobs.dedup)
-build = _on_spark(jobs.build)
-
-
+@functools.wraps(_check)
 def check(
     spark: SparkSession | SparkContext,
     /,
     paths: Paths,
     filter: Folder,
     out: Folder | None,
-    **options: Unpack[CheckOptions],
+    *,
+    invert: bool = False,
+    **options: Unpack[Options],
 ) -> stages.Report:
     if not is_session(spark):
-        return _check(spark, paths, filter, out, **options)
+        return _check(spark, paths, filter, out, invert=invert, **options)
     with Session(spark).local_file(filter) as path:
-        return _check(spark, paths, path, out, **options)
-
-
-_check = _on_spark(jobs.check)
-check.__doc__ = jobs.check.__doc__
+        return _check(spark, paths, path, out, invert=invert, **options)

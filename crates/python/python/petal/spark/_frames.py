@@ -55,9 +55,8 @@ def contains(
     - `filter`: a filter, or the path of its file on the driver, or a URI that Hadoop's file system
       reads, such as `hdfs:` or `s3a:`. It is copied once to each executor and mapped there.
     - `column`: return all rows, with the result in a boolean column of this name.
-    - `key_transform`: names of changes to strings and binary values before they are looked up, as in
-      `petal.check` [those that the filter records; others raise `IncompatibleError`]. A changed key
-      takes some microseconds.
+    - `key_transform`: as in `petal.check`, for strings and binary values. A changed key takes some
+      microseconds.
 
     Raises `TypeError` if `col` is of another type, and the errors of `petal.open`.
     """
@@ -124,8 +123,8 @@ def build(
     - `col`: a column of strings, binary values or integers from 0, as in `contains`.
     - `capacity`: number of keys that the filter is planned for [the rows are counted first].
     - `fpr`: false-positive rate at that number [0.01].
-    - `key_transform`: names of changes to strings and binary values, as in `petal.build`; the filter
-      records them, and `contains` uses them.
+    - `key_transform`: as in `petal.build`, for strings and binary values; the filter records the
+      names, and `contains` uses them.
 
     Cost: one pass over the column, or two if rows are counted. Each executor slot holds a filter of
     full size, and the driver receives one. Raises the errors of `contains` and of `BloomFilter`.

@@ -1,0 +1,10 @@
+"""`cargo x figures`: the tables between the markers of the docs, and their plots, from the newest rows in `results/`.
+
+| module | purpose |
+|---|---|
+| `rows` | result files, and numbers as text |
+| `filters` | targets, tables and plots of the filter benchmarks |
+| `line_files` | the plot of `cargo x bench files` |
+| `lab` | tables and plot of the laboratory |
+| `draw` | plots as SVG, by matplotlib |
+"""

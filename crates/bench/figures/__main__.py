@@ -1,0 +1,128 @@
+"""Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows.
+
+Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. Plots are in a folder
+beside their page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import filters, rows
+from .draw import digest, draw
+from .lab import Lab
+from .line_files import common_plot
+from .rows import Plot, Results
+
+# A page, the texts between its markers, and plots by name.
+Generated = tuple[str, dict[str, str], dict[str, Plot]]
+PERFORMANCE = "docs/performance/README.md"
+
+
+def of_filters(path: Path) -> Generated:
+    results = Results(path)
+    lines = [
+        f"| {one.work} | {one.wanted} | {one.measured()} | {one.verdict()} |\n" for one in filters.targets(results)
+    ]
+    table = "| work | target | measured | |\n|---|---|---|---|\n" + "".join(lines) + "\n" + results.source
+    plots = {
+        "filters-absent": filters.time_plot(results, "absent", "Looking up absent keys"),
+        "filters-insert": filters.time_plot(results, "insert", "Inserting keys"),
+        "filters-kernels": filters.kernel_plot(results),
+    }
+    return PERFORMANCE, {"targets": table}, plots
+
+
+def of_family(path: Path) -> Generated:
+    results = Results(path)
+    texts = {
+        "space": filters.space_table(results),
+        "speed": filters.speed_table(results),
+        "ratios": filters.ratio_table(results),
+    }
+    return PERFORMANCE, texts | {"source": results.source}, {"family-space": filters.family_plot(results)}
+
+
+def of_family_avx2(path: Path) -> Generated:
+    results = Results(path)
+    return PERFORMANCE, {"avx2": filters.ratio_table(results) + "\n" + results.source}, {}
+
+
+def of_files(path: Path) -> Generated:
+    return PERFORMANCE, {}, {"common": common_plot(path)}
+
+
+def of_lab(path: Path) -> Generated:
+    lab = Lab(path)
+    texts = {"ways": lab.ways(), "sizes": lab.sizes(), "claims": lab.claims(), "sample": lab.sample()}
+    return "docs/uses/lab.md", texts | {"source": lab.source}, {"lab": lab.plot()}
+
+
+# The endings of the names of result files after the date.
+BENCHMARKS = {"": of_filters, "-family": of_family, "-family-avx2": of_family_avx2, "-files": of_files, "-lab": of_lab}
+
+
+def newest(ending: str) -> Path:
+    """Returns the newest result file of a benchmark."""
+    found = sorted((rows.ROOT / "results").glob(f"*/????-??-??{ending}.csv"), key=lambda path: path.name)
+    if not found:
+        raise ValueError(f"no results/<machine>/<date>{ending}.csv")
+    if len(found) > 1 and found[-2].name == found[-1].name:
+        raise ValueError(f"{found[-2]}, {found[-1]}: two files of one date")
+    return found[-1]
+
+
+def filled(page: str, texts: dict[str, str]) -> str:
+    """Returns a page with new texts between `<!-- figures: NAME -->` and the next `<!-- /figures -->`."""
+    for name, text in texts.items():
+        first, last = f"<!-- figures: {name} -->", "<!-- /figures -->"
+        before, found, rest = page.partition(first)
+        old, closed, after = rest.partition(last)
+        if not found or not closed or "<!-- figures:" in old:
+            raise ValueError(f"the marker `{first}` or the `{last}` after it is missing")
+        # Without blank lines Markdown would take the markers as part of a table.
+        page = f"{before}{first}\n\n{text.strip()}\n\n{last}{after}"
+    return page
+
+
+def update(sources: dict[str, Path], check: bool) -> list[str]:
+    """Writes what has changed and returns its paths; or only returns them."""
+    changed = []
+    for ending, source in sources.items():
+        try:
+            page, texts, plots = BENCHMARKS[ending](source)
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{source}: {error}") from error
+        old = (rows.ROOT / page).read_text()
+        new = filled(old, texts)
+        if new != old:
+            changed.append(page)
+            if not check:
+                (rows.ROOT / page).write_text(new)
+        for name, plot in plots.items():
+            path = (rows.ROOT / page).with_name("plots") / f"{name}.svg"
+            drawn = path.read_text() if path.exists() else ""
+            if not check:
+                draw(plot, path)
+            if f"data {digest(plot)}" not in drawn if check else drawn != path.read_text():
+                changed.append(path.relative_to(rows.ROOT).as_posix())
+    return changed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="cargo x figures", description="Updates the tables and plots of the docs.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the docs differ from the rows")
+    args = parser.parse_args()
+    try:
+        changed = update({ending: newest(ending) for ending in BENCHMARKS}, args.check)
+    except (OSError, ValueError) as error:
+        sys.exit(f"cargo x figures: {error}")
+    for path in changed:
+        print(f"{path}: {'differs from the rows; run `cargo x figures`' if args.check else 'written'}")
+    sys.exit(1 if args.check and changed else 0)
+
+
+if __name__ == "__main__":
+    main()

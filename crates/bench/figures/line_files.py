@@ -1,0 +1,51 @@
+"""The plot of `cargo x bench files`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+from .rows import Plot, read
+
+
+def common_plot(path: Path) -> Plot:
+    """Returns time and memory of `common` and its rivals: the best rival, petal with its first limit, the others."""
+    rows = [row for row in read(path)[1] if row["work"] == "common" and row["tool"] != "wc"]
+    files = {(int(row["lines_per_file"]), int(row["lines_common"]), int(row["line_bytes"])) for row in rows}
+    commands: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        commands.setdefault((row["tool"], row["config"]), []).append(row)
+    petal = next((command for command in commands if command[0] == "petal"), None)
+    if petal is None or len(files) != 1:
+        raise ValueError("rows of `common` by petal on one pair of files are expected")
+
+    def time(command: tuple[str, str]) -> float:
+        return median(float(row["wall_s"]) for row in commands[command])
+
+    def failed(command: tuple[str, str]) -> int:
+        return sum(row["trouble"] != "" for row in commands[command])
+
+    rivals = sorted((one for one in commands if one[0] != "petal"), key=lambda one: (failed(one) > 0, time(one)))
+    tools = [tool for tool, _ in rivals]
+    rivals.sort(key=lambda one: tools.index(one[0]))
+    bars = []
+    for tool, config in [*rivals[:1], petal, *rivals[1:]]:
+        names = {
+            "duckdb": f"DuckDB, memory limit {config}",
+            "zet": "zet (all lines in memory)",
+            "sort+comm": f"GNU sort {config}, and comm",
+        }
+        found = commands[tool, config]
+        values = [time((tool, config)), median(float(row["peak_rss_bytes"]) for row in found) / 2**20]
+        failure = failed((tool, config))
+        trouble = failure and f"out of memory in {failure} of {len(found)} rounds"
+        bars.append((names.get(tool, f"{tool} common {config}"), values, trouble or "", tool == "petal"))
+    count, common, width = files.pop()
+    rounds = min(map(len, commands.values()))
+    files_text = f"{count / 1e6:g} million lines of {width - 1} bytes, {100 * common / count:.0f} % in common"
+    return {
+        "title": "Which lines do two files have in common? Time and memory, less is better",
+        "subtitle": f"Exact. Two files of {files_text}, two cores, medians of {rounds} rounds.",
+        "columns": [("time", "s", 1), ("peak memory", "MiB", 0)],
+        "commands": bars,
+    }
