@@ -1,5 +1,8 @@
 //! The visited set: which URLs were found before. petal's filter, and two sets to compare it with.
 
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
@@ -9,7 +12,7 @@ use clap::ValueEnum;
 use petal::{HashSpec, ScalableBloomFilter};
 
 #[cfg(feature = "sqlite")]
-use crate::sqlite::Table;
+use sqlite::Table;
 
 /// A type of visited set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::visited::Visited;
+use super::Visited;
 
 /// A table whose primary key is the URL, with one transaction for each page.
 pub(crate) struct Table {
