@@ -80,9 +80,9 @@ pub fn cascade<'a>(
     examine(options)?;
     let (members, others) = (distinct(members)?, distinct(others)?);
     no_key_in_both(&members, &others)?;
-    let (mut held, mut against) =
+    let (mut included, mut against) =
         if options.inverted { (others, members) } else { (members, others) };
-    if held.is_empty() {
+    if included.is_empty() {
         let what = if options.inverted { "non-members" } else { "members" };
         return Err(Error::invalid(what, "at least 1", 0));
     }
@@ -91,11 +91,11 @@ pub fn cascade<'a>(
     let mut file = vec![2, 0, u8::from(options.inverted), options.salt.len() as u8];
     file.extend(&options.salt);
     for number in 1..=MAX_LEVELS {
-        let fooled = add_level(number, &held, &against, options, &mut shape, &mut file)?;
+        let fooled = add_level(number, &included, &against, options, &mut shape, &mut file)?;
         if fooled.is_empty() {
             return ForeignFilter::from_bytes(file, Some(Format::FilterCascade));
         }
-        against = std::mem::replace(&mut held, fooled);
+        against = std::mem::replace(&mut included, fooled);
     }
     let what = format!("{MAX_LEVELS} layers do not separate the keys");
     Err(Error::limit(Format::FilterCascade, what, "take another hash or salt"))
@@ -105,24 +105,24 @@ fn examine(options: &CascadeOptions) -> Result<()> {
     if !(options.rate > 0.0 && options.rate < 1.0) {
         return Err(Error::invalid("rate", "above 0 and below 1", options.rate));
     }
-    let most = if options.hash == CascadeHash::Murmur3 { 0 } else { MAX_SALT };
-    if options.salt.len() > most {
+    let max = if options.hash == CascadeHash::Murmur3 { 0 } else { MAX_SALT };
+    if options.salt.len() > max {
         let expected = "at most 255 bytes, and none with murmur3";
         return Err(Error::invalid("salt", expected, format!("{} bytes", options.salt.len())));
     }
     Ok(())
 }
 
-/// Appends a level of the keys `held`. Returns its false positives among `against`.
+/// Appends a level of the keys `included`. Returns its false positives among `against`.
 fn add_level<'a>(
     number: u8,
-    held: &[&[u8]],
+    included: &[&[u8]],
     against: &[&'a [u8]],
     options: &CascadeOptions,
     shape: &mut CascadeHashing,
     file: &mut Vec<u8>,
 ) -> Result<Vec<&'a [u8]>> {
-    let (bits, probes) = size(held.len() as u64, number, options)?;
+    let (bits, probes) = size(included.len() as u64, number, options)?;
     let at = file.len() + LEVEL_HEADER;
     let length = at as u64 + u64::from(bits / 8);
     if length > options.limit {
@@ -137,7 +137,7 @@ fn add_level<'a>(
     file.resize(length as usize, 0);
     let level = shape.push(number, at, bits, probes);
     let mut words = Vec::new();
-    for key in held {
+    for key in included {
         words.clear();
         shape.positions(&level, key, &mut words);
         words.iter().for_each(|bit| _ = level.bit_array().set(file, *bit));
@@ -166,9 +166,9 @@ fn size(keys: u64, level: u8, options: &CascadeOptions) -> Result<(u32, u32)> {
     }
     let keys = ((keys as f64 * 1.1) as u64).max(options.min_capacity);
     let bytes = ((1.44 * keys as f64 * per_key).ceil() / 8.0).ceil();
-    let most = f64::from(u32::MAX / 8);
-    if bytes > most {
-        return limit(format!("a layer needs {bytes} bytes, {most} are the most"));
+    let max = f64::from(u32::MAX / 8);
+    if bytes > max {
+        return limit(format!("a layer needs {bytes} bytes, {max} are the most"));
     }
     Ok((bytes as u32 * 8, probes as u32))
 }

@@ -35,8 +35,8 @@ use crate::stats::FilterStats;
 /// ```
 pub struct ForeignFilter<B = Vec<u8>> {
     format: Format,
-    form: KeyType,
-    scheme: Box<dyn FormatImpl>,
+    key_type: KeyType,
+    layout: Box<dyn FormatImpl>,
     file: B,
     hash_fn: HashFn,
     /// Maximum size of the file in bytes.
@@ -49,9 +49,9 @@ fn default_limit(file: &[u8]) -> u64 {
 }
 
 impl<B> ForeignFilter<B> {
-    fn new(format: Format, scheme: Box<dyn FormatImpl>, file: B, limit: u64) -> Self {
-        let hash_fn = scheme.hash_fn();
-        Self { format, form: KeyType::default(), scheme, file, hash_fn, limit }
+    fn new(format: Format, layout: Box<dyn FormatImpl>, file: B, limit: u64) -> Self {
+        let hash_fn = layout.hash_fn();
+        Self { format, key_type: KeyType::default(), layout, file, hash_fn, limit }
     }
 }
 
@@ -65,18 +65,18 @@ impl<B: AsRef<[u8]>> ForeignFilter<B> {
     /// # Errors
     /// If the bytes are not a filter of that format, or, with `None`, of no format or of several.
     pub fn from_bytes(file: B, format: Option<Format>) -> Result<Self> {
-        let (format, scheme) = match format {
+        let (format, layout) = match format {
             Some(format) => (format, formats::open(format, file.as_ref())?),
             None => detect(file.as_ref())?,
         };
         let limit = default_limit(file.as_ref());
-        Ok(Self::new(format, scheme, file, limit))
+        Ok(Self::new(format, layout, file, limit))
     }
 
     /// Sets the key type; the default is text.
     #[must_use]
-    pub fn with_key_type(self, form: KeyType) -> Self {
-        Self { form, ..self }
+    pub fn with_key_type(self, key_type: KeyType) -> Self {
+        Self { key_type, ..self }
     }
 
     /// Checks that programs write keys of this type into files of this format.
@@ -84,14 +84,14 @@ impl<B: AsRef<[u8]>> ForeignFilter<B> {
     /// # Errors
     /// If they do not, because every result would be wrong. The error has the key types of the
     /// format.
-    pub fn check_key_type(&self, form: KeyType) -> Result<()> {
+    pub fn check_key_type(&self, key_type: KeyType) -> Result<()> {
         let key_types = self.header().key_types;
-        if key_types.contains(&form) {
+        if key_types.contains(&key_type) {
             return Ok(());
         }
-        let names: Vec<_> = key_types.iter().map(|form| form.name()).collect();
-        let wider = form.wider(key_types).map(KeyType::name);
-        Err(Error::key_type(self.format, names.join(" or "), form.name(), wider))
+        let names: Vec<_> = key_types.iter().map(|key_type| key_type.name()).collect();
+        let wider = key_type.wider(key_types).map(KeyType::name);
+        Err(Error::key_type(self.format, names.join(" or "), key_type.name(), wider))
     }
 
     /// Returns the format.
@@ -103,7 +103,7 @@ impl<B: AsRef<[u8]>> ForeignFilter<B> {
     /// Returns the key type.
     #[must_use]
     pub fn key_type(&self) -> KeyType {
-        self.form
+        self.key_type
     }
 
     /// Returns true if a key may be in the filter. *False* is certain if the key type is right.
@@ -120,38 +120,38 @@ impl<B: AsRef<[u8]>> ForeignFilter<B> {
     /// Returns a hasher for the filter's keys, for use on another thread.
     #[must_use]
     pub fn hasher(&self) -> Hasher {
-        let (form, hash_fn) = (self.form, Arc::clone(&self.hash_fn));
-        Hasher { form, hash_fn, space: Vec::new(), empty: true }
+        let (key_type, hash_fn) = (self.key_type, Arc::clone(&self.hash_fn));
+        Hasher { key_type, hash_fn, space: Vec::new(), empty: true }
     }
 
     /// Returns a hasher for keys to insert. It refuses an empty key if the format's program does.
     #[must_use]
     pub fn insert_hasher(&self) -> Hasher {
-        let empty = self.scheme.takes_empty_keys() || self.form.fills_empty_keys();
+        let empty = self.layout.takes_empty_keys() || self.key_type.fills_empty_keys();
         Hasher { empty, ..self.hasher() }
     }
 
     /// Returns the number of hash words per key.
     #[must_use]
     pub fn words(&self) -> usize {
-        self.scheme.words()
+        self.layout.words()
     }
 
     /// Looks up keys by the words from [`Hasher::hash`]; `found` gets one result per key.
     pub fn contains_words(&self, words: &[u64], found: &mut BatchResults) {
-        self.scheme.contains(self.file.as_ref(), words, found);
+        self.layout.contains(self.file.as_ref(), words, found);
     }
 
     /// Returns the values of the header, without statistics of the bits.
     #[must_use]
     pub fn header(&self) -> FilterStats {
-        self.scheme.header_stats(self.file.as_ref())
+        self.layout.header_stats(self.file.as_ref())
     }
 
     /// Returns the values of the header and statistics of the bits. Cost: one pass over the bits.
     #[must_use]
     pub fn stats(&self) -> FilterStats {
-        self.scheme.stats(self.file.as_ref())
+        self.layout.stats(self.file.as_ref())
     }
 
     /// Returns the false-positive rate with `keys` distinct keys, by calculation, and the part of
@@ -159,7 +159,7 @@ impl<B: AsRef<[u8]>> ForeignFilter<B> {
     /// target.
     #[must_use]
     pub fn expected_fpr(&self, keys: u64) -> Option<(f64, f64)> {
-        self.scheme.expected_fpr(keys).map(|rate| (rate.all, rate.floor))
+        self.layout.expected_fpr(keys).map(|rate| (rate.all, rate.floor))
     }
 
     /// Checks everything that the format allows to check. Most formats have no checksum: flipped
@@ -168,7 +168,7 @@ impl<B: AsRef<[u8]>> ForeignFilter<B> {
     /// # Errors
     /// If anything contradicts the header.
     pub fn verify(&self) -> Result<()> {
-        self.scheme.check(self.file.as_ref())
+        self.layout.check(self.file.as_ref())
     }
 
     /// Returns the bytes of the file.
@@ -225,8 +225,8 @@ impl ForeignFilter {
     /// # Errors
     /// As [`with_fpr`](Self::with_fpr), and if the filter is larger than the limit.
     pub fn with_fpr_within(format: Format, keys: u64, rate: f64, limit: u64) -> Result<Self> {
-        let (scheme, file) = formats::plan(format, &Plan::new(keys, rate, limit)?)?;
-        Ok(Self::new(format, scheme, file, limit))
+        let (layout, file) = formats::plan(format, &Plan::new(keys, rate, limit)?)?;
+        Ok(Self::new(format, layout, file, limit))
     }
 
     /// Reads a filter of at most `limit` bytes from a stream, and decompresses it if it is
@@ -265,9 +265,9 @@ impl ForeignFilter {
     /// If the filter is full.
     pub fn insert_words(&mut self, words: &[u64], new: &mut BatchResults) -> Result<()> {
         if !words.is_empty() {
-            self.scheme.materialize(&mut self.file, self.limit)?;
+            self.layout.materialize(&mut self.file, self.limit)?;
         }
-        self.scheme.insert(&mut self.file, words, self.limit, new)
+        self.layout.insert(&mut self.file, words, self.limit, new)
     }
 
     /// Adds all keys of another filter of the same format, layout and parameters.
@@ -278,37 +278,37 @@ impl ForeignFilter {
         if self.format != other.format {
             return Err(Error::different("format", self.format, other.format));
         }
-        let (form, other_form) = (self.key_type(), other.key_type());
-        if form != other_form {
-            return Err(Error::different("form of keys", form.name(), other_form.name()));
+        let (key_type, other_type) = (self.key_type(), other.key_type());
+        if key_type != other_type {
+            return Err(Error::different("form of keys", key_type.name(), other_type.name()));
         }
         let (Some((ours, _)), Some((theirs, bits))) =
-            (self.scheme.bit_array(), other.scheme.bit_array())
+            (self.layout.bit_array(), other.layout.bit_array())
         else {
             return Err(Error::unsupported(self.format, "has no union"));
         };
         if ours != theirs {
             return Err(Error::different("shape", ours, theirs));
         }
-        // A filter in short form has no bits, and stays short if the other one has none either.
+        // A filter in short key_type has no bits, and stays short if the other one has none either.
         if self.file.len() < other.file.as_ref().len() && bits.count_ones(other.file.as_ref()) > 0 {
-            self.scheme.materialize(&mut self.file, self.limit)?;
+            self.layout.materialize(&mut self.file, self.limit)?;
         }
-        self.scheme.union_bits(&mut self.file, &*other.scheme, other.file.as_ref());
+        self.layout.union_bits(&mut self.file, &*other.layout, other.file.as_ref());
         Ok(())
     }
 }
 
 impl<B: AsRef<[u8]>> fmt::Debug for ForeignFilter<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ForeignFilter({:?}, {} bytes)", self.scheme, self.file.as_ref().len())
+        write!(f, "ForeignFilter({:?}, {} bytes)", self.layout, self.file.as_ref().len())
     }
 }
 
 /// Hashes the keys of a filter to words.
 #[derive(Clone)]
 pub struct Hasher {
-    form: KeyType,
+    key_type: KeyType,
     hash_fn: HashFn,
     space: Vec<u8>,
     /// True if empty keys are allowed.
@@ -321,7 +321,7 @@ impl Hasher {
     #[must_use]
     pub fn of_spark_sql() -> Self {
         Self {
-            form: KeyType::Text,
+            key_type: KeyType::Text,
             hash_fn: formats::sql_hash_fn(),
             space: Vec::new(),
             empty: true,
@@ -338,12 +338,12 @@ impl Hasher {
             return Err(Error::key("a key that is not empty, for the format holds none", key));
         }
         let hash_fn = &self.hash_fn;
-        self.form.with_bytes(key, &mut self.space, |bytes| hash_fn(bytes, words))
+        self.key_type.with_bytes(key, &mut self.space, |bytes| hash_fn(bytes, words))
     }
 }
 
 impl fmt::Debug for Hasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hasher({:?})", self.form)
+        write!(f, "Hasher({:?})", self.key_type)
     }
 }

@@ -46,7 +46,7 @@ pub fn read_decompressed(
 /// The concatenated members of a gzip file. Zeros after the last one are ignored, as `gzip` does,
 /// because tapes and block devices pad with them.
 ///
-/// The file engine has the same reader (`crates/lines/src/io/compression/gzip.rs`): neither crate uses
+/// The file engine has the same reader (`crates/lines/src/input/compression/gzip.rs`): neither crate uses
 /// the other, and the library below both has no compression.
 struct Members<R> {
     /// `None` after the last member.

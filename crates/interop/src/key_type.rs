@@ -69,7 +69,7 @@ impl KeyType {
     /// Returns the key type with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.name() == name)
+        Self::ALL.into_iter().find(|key_type| key_type.name() == name)
     }
 
     /// Returns true if the encoding of an empty key is not empty, so that programs that skip empty
@@ -88,7 +88,7 @@ impl KeyType {
             Self::Uint32 | Self::Uint64 => &[Self::Uint64, Self::Int64],
             _ => &[],
         };
-        wider.iter().copied().find(|form| key_types.contains(form))
+        wider.iter().copied().find(|key_type| key_types.contains(key_type))
     }
 
     /// Passes the encoding of a key to a function. `space` is a reusable buffer.
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn key_types_encode_to_the_expected_bytes() {
-        let bytes = |form: KeyType, key: &str| {
-            form.with_bytes(key.as_bytes(), &mut Vec::new(), <[u8]>::to_vec)
+        let bytes = |key_type: KeyType, key: &str| {
+            key_type.with_bytes(key.as_bytes(), &mut Vec::new(), <[u8]>::to_vec)
         };
         assert_eq!(bytes(KeyType::Text, "é").unwrap(), [0xc3, 0xa9]);
         assert_eq!(bytes(KeyType::Utf16, "é🌸").unwrap(), [0xe9, 0, 0x3c, 0xd8, 0x38, 0xdf]);
@@ -196,14 +196,14 @@ mod tests {
         assert_eq!(bytes(KeyType::TextCrlf, "a\rb").unwrap(), b"a\rb");
         assert_eq!(bytes(KeyType::RustStr, "é").unwrap(), [0xc3, 0xa9, 0xff]);
         assert_eq!(bytes(KeyType::RustSlice, "é").unwrap(), [2, 0, 0, 0, 0, 0, 0, 0, 0xc3, 0xa9]);
-        for (form, key) in [
+        for (key_type, key) in [
             (KeyType::Int32, "2147483648"),
             (KeyType::Int64, ""),
             (KeyType::Int64, "1 "),
             (KeyType::Uint64, "-1"),
             (KeyType::Uint32, "4294967296"),
         ] {
-            assert!(bytes(form, key).unwrap_err().is_key());
+            assert!(bytes(key_type, key).unwrap_err().is_key());
         }
         assert!(KeyType::Utf16.with_bytes(&[0xff], &mut Vec::new(), |_| ()).is_err());
     }

@@ -38,11 +38,16 @@
 //! |---|---|
 //! | `error`, `progress`, `numbers` | errors, progress, numbers as text |
 //! | `keys` | the keys of records: fields and changes to them |
-//! | `io` | inputs, compressed streams, spill files, atomic files, locks, output |
+//! | `remote` | objects of stores |
+//! | `files` | files that are read by position, atomic files, links, locks |
+//! | `tables` | Parquet and Arrow files |
+//! | `temp` | temporary files: spilled records, copies of streams, results of tasks |
+//! | `input` | inputs: opening, decompression, checks, followed files |
+//! | `output` | printed lines and rows |
 //! | `memory` | the memory limit and its division |
 //! | `fingerprint` | hashes and fingerprints of lines, the fingerprint table |
 //! | `scan` | parallel passes over the lines of inputs |
-//! | `settings` | settings of all jobs |
+//! | `settings`, `job_context` | settings of all jobs, and what a job works with |
 //! | `filters` | specifying, building and querying filters |
 //! | `seen` | lines that no earlier run has printed |
 //! | `setops` | `common`, `diff` and `dedup` |
@@ -52,46 +57,55 @@
 mod counts;
 pub mod distributed;
 mod error;
+mod files;
 mod filters;
 mod fingerprint;
-mod io;
+mod input;
+mod job_context;
 mod keys;
 mod memory;
 mod numbers;
+mod output;
+mod poll_read;
 mod progress;
+mod remote;
 mod scan;
 mod seen;
 mod setops;
 mod settings;
+mod tables;
+mod temp;
 mod workers;
 
 pub use counts::{CountJob, CountOrder, CountReport};
 pub use error::{Advice, Error, ErrorKind, Result, Setting, io_text, is_disk_full, type_names};
+pub use files::{Lock, atomic_file};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
-    LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, check, count_lines, explain_full,
-    fill, filter_metadata, hashes, recorded_keys, recorded_log_id, recorded_spelling,
+    LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, build, check, count_lines,
+    explain_full, fill, filter_metadata, hashes, recorded_keys, recorded_log_id, recorded_spelling,
     recorded_transforms, remove, union_metadata, with_keys_of, with_log_id, with_spelling,
 };
 pub use fingerprint::fingerprints;
-pub use io::{
-    AppendedTo, DiskUsage, Lock, ObjectUrl, Outputs, Source, Spellings, Upload, abort_uploads,
-    atomic_file, compressed_extension, enlarge_pipe, upload_memory,
-};
+pub use input::{Source, Spellings, compressed_extension};
 pub use keys::{
     Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys, Spelling,
     SpellingDifference, Transform, csv_records, parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
+pub use output::{AppendedTo, Outputs};
+pub use poll_read::enlarge_pipe;
 pub use progress::{Note, Progress};
+pub use remote::{ObjectUrl, Upload, abort_uploads, upload_memory};
 pub use scan::BadLine;
-pub use seen::{FingerprintLog, SeenCounts, SeenFilter, seen};
+pub use seen::{FingerprintLog, SeenCounts, SeenFilter, max_seen_filter, seen};
 pub use setops::{
     Bounds, Counting, InputEstimate, JobEstimate, Mode, Phase, Report, SetJob, SetOp, Strategy,
     forget_work,
 };
 pub use settings::Settings;
+pub use temp::{DiskUsage, check_temp_dir};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -30,10 +30,10 @@ pub(crate) fn shown_size(bytes: u64) -> u64 {
 /// Formats a number with thousands separators: `5,000,000`.
 #[must_use]
 pub fn format_count(number: u64) -> String {
-    let scheme = number.to_string();
-    let mut text = String::with_capacity(scheme.len() * 4 / 3);
-    for (at, digit) in scheme.chars().enumerate() {
-        if at > 0 && (scheme.len() - at).is_multiple_of(3) {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -63,8 +63,8 @@ pub fn format_number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    let scheme = (2 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
-    let text = format!("{value:.scheme$}");
+    let decimals = (2 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    let text = format!("{value:.decimals$}");
     if !text.contains('.') {
         return text;
     }

@@ -1,5 +1,7 @@
 //! Progress of a running job, reported to the caller as values.
 
+use std::fmt;
+
 use crate::keys::JsonPointer;
 
 /// Receives the progress of a job. Methods do nothing unless implemented.
@@ -40,6 +42,12 @@ pub trait Progress: Sync {
 
 /// Discards all progress.
 impl Progress for () {}
+
+impl fmt::Debug for dyn Progress + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Progress")
+    }
+}
 
 /// Information about a running job.
 #[derive(Clone, Copy, Debug, PartialEq)]

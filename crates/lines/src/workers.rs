@@ -38,11 +38,11 @@ mod tests {
         let builders: [fn() -> thread::Builder; 2] =
             // No system has memory for a stack of this size.
             [thread::Builder::new, || thread::Builder::new().stack_size(1 << 60)];
-        for (builder, most) in builders.into_iter().zip([3, 1]) {
+        for (builder, max) in builders.into_iter().zip([3, 1]) {
             let queue = Mutex::new(0..100);
             let next = || queue.lock().unwrap().next();
             let sums = run_with(builder, 3, || std::iter::from_fn(next).sum::<i32>());
-            assert_eq!((sums.len(), sums.iter().sum::<i32>()), (most, 4950));
+            assert_eq!((sums.len(), sums.iter().sum::<i32>()), (max, 4950));
         }
     }
 }

@@ -632,7 +632,8 @@ fn tables_are_compared_with_lines_and_filters() {
     let lines = dir.path().join("lines");
     std::fs::write(&lines, some.join("\n")).unwrap();
     let filter = FilterSpec { fpr: Some(1e-12), ..FilterSpec::default() };
-    let filter = filter.build(&Settings::new(16 << 20), &[Source::from_arg(&lines)]).unwrap();
+    let filter =
+        petal_lines::build(&filter, &Settings::new(16 << 20), &[Source::from_arg(&lines)]).unwrap();
     for format in formats() {
         write_rows(&table, format, &rows);
         let mut seen = BTreeSet::new();

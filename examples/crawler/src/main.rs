@@ -9,8 +9,6 @@ mod links;
 mod local;
 mod rows;
 mod site;
-#[cfg(feature = "sqlite")]
-mod sqlite;
 mod visited;
 
 use std::path::PathBuf;

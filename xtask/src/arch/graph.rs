@@ -4,6 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::source::{ItemPath, SourceFile, module_path};
 
+/// The file that names the code of every instruction set and defines the traits that this code implements. The macros
+/// that write both need them in one file, so uses of it are left out of cycles.
+const DISPATCH: &str = "crates/core/src/kernel/dispatch.rs";
+
+/// The module that stands for the standard prelude. Most modules use it, so it is left out of the tables.
+const PRELUDE: &str = "no_std";
+
 /// A file below `src` as a module.
 pub(super) struct Module {
     pub(super) path: ItemPath,
@@ -58,7 +65,10 @@ impl Graph {
         let name = |at: usize| names[at].to_owned();
         order
             .into_iter()
-            .map(|at| (name(at), edges[at].iter().map(|&to| name(to)).collect()))
+            .map(|at| {
+                let used = edges[at].iter().map(|&to| name(to)).filter(|used| used != PRELUDE);
+                (name(at), used.collect())
+            })
             .collect()
     }
 
@@ -89,7 +99,8 @@ impl Graph {
         // A module may use the files below it, and these may use it: it is what they have in common.
         let edges = |module: &Module| {
             let uses = module.uses.keys().copied();
-            uses.filter(|&to| !self.modules[to].path.starts_with(&module.path)).collect()
+            let others = uses.filter(|&to| !self.modules[to].path.starts_with(&module.path));
+            others.filter(|&to| self.modules[to].file != DISPATCH).collect()
         };
         let edges: Vec<Vec<usize>> = self.modules.iter().map(edges).collect();
         let files = cycles(&edges).into_iter().map(|cycle| {
@@ -201,6 +212,8 @@ mod tests {
             "use crate::b::Item;",
             "use crate::{b::{Item, Other}, b::x};",
             "use super::b;",
+            "//! Doc.\nuse super::b;",
+            "#[cfg(unix)]\nuse super::b;",
             "use super::b::*;",
             "use super::{b::Item as Renamed};",
             "fn f() -> Vec<crate::b::Item> { vec![] }",

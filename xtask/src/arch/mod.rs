@@ -22,10 +22,8 @@ const UNSAFE_CODE: &[&str] = &[
     // Aligned and mapped memory; vector instructions and prefetches.
     "crates/core/src/store/",
     "crates/core/src/kernel/",
-    "crates/lines/src/fingerprint/siphash.rs",
-    "crates/lines/src/fingerprint/siphash_avx2.rs",
-    "crates/lines/src/fingerprint/siphash_avx512.rs",
-    "crates/lines/src/io/descriptor.rs",
+    "crates/lines/src/fingerprint/siphash/",
+    "crates/lines/src/files/descriptor.rs",
     "crates/lines/src/keys/csv/ends.rs",
     "crates/lines/src/scan/line_ends.rs",
     // The C interfaces of Redis, of Arrow, and of libc (malloc options, wait4).

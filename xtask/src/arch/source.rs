@@ -86,8 +86,12 @@ impl SourceFile {
                 }
                 TokenTree::Ident(word) if word == "use" => {
                     let end = rest.iter().position(is_semicolon).unwrap_or(0);
-                    let public = matches!(tokens[..at].last(), Some(TokenTree::Group(_)))
-                        || matches!(tokens[..at].last(), Some(TokenTree::Ident(word)) if word == "pub");
+                    let is_pub = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "pub");
+                    let public = match &tokens[..at] {
+                        [.., keyword, TokenTree::Group(_)] if is_pub(keyword) => true,
+                        [.., keyword] => is_pub(keyword),
+                        [] => false,
+                    };
                     self.read_use(&rest[..end], &[], module, public);
                     at += 1 + end;
                     continue;

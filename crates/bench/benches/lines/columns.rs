@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
 
 use crate::check::Answer;
-use crate::files::{DUCKDB_LARGE, DUCKDB_SMALL, Entry, Work, duckdb, entry, limited};
+use crate::works::{DUCKDB_LARGE, DUCKDB_SMALL, Entry, Work, duckdb, entry, limited};
 
 /// Writes `a.csv` and `b.csv`: a header, then for each line of `a.txt` and `b.txt` a record of three fields, the second
 /// in quotes with a comma, the last one the line. Equal lines make equal records.

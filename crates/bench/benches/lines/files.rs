@@ -11,6 +11,7 @@ use crate::check::Answer;
 use crate::columns;
 use crate::runs::Comparison;
 use crate::tools::Tools;
+use crate::works::{DUCKDB_LARGE, DUCKDB_SMALL, Entry, Work, duckdb, entry, limited};
 
 const SEED: u64 = 1;
 
@@ -74,53 +75,10 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     comparison.finish("files")
 }
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Work {
-    Build,
-    Check,
-    Common,
-    Columns,
-    Dedup,
-    Jobs,
-}
-
-impl Work {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Build => "build",
-            Self::Check => "check",
-            Self::Common => "common",
-            Self::Columns => "columns",
-            Self::Dedup => "dedup",
-            Self::Jobs => "jobs",
-        }
-    }
-}
-
-/// A command to measure.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) work: Work,
-    pub(crate) tool: &'static str,
-    /// Distinguishes the commands of a tool.
-    pub(crate) config: String,
-    /// As typed in the folder of the files; `< FILE` at the end is the standard input.
-    pub(crate) command: String,
-    pub(crate) answer: Answer,
-    /// The memory limit that the whole process must keep.
-    pub(crate) memory_mib: Option<u64>,
-    /// Whether it is so slow that it has fewer rounds.
-    pub(crate) slow: bool,
-}
-
 /// The target false-positive rate of filters.
 const FPR: f64 = 0.01;
 /// The probability that the false positives of a correct filter are within the bounds.
 const CONFIDENCE: f64 = 0.999;
-/// The memory limits of DuckDB, besides that of petal.
-pub(crate) const DUCKDB_LARGE: &str = "16GB";
-pub(crate) const DUCKDB_SMALL: &str = "256MB";
 
 /// The commands, for files of these sizes.
 #[derive(Clone, Copy, Debug)]
@@ -225,35 +183,6 @@ impl Entries {
         let (_, most) = binomial_range(self.lines - self.common, FPR, CONFIDENCE);
         (self.common, self.common + most)
     }
-}
-
-pub(crate) fn entry(
-    work: Work,
-    tool: &'static str,
-    config: &str,
-    command: &str,
-    answer: Answer,
-) -> Entry {
-    Entry {
-        work,
-        tool,
-        config: config.to_owned(),
-        command: command.to_owned(),
-        answer,
-        memory_mib: None,
-        slow: !matches!(tool, "wc" | "petal" | "duckdb"),
-    }
-}
-
-/// A command of petal with a memory limit.
-pub(crate) fn limited(work: Work, mib: u64, verb: &str, files: &str, answer: Answer) -> Entry {
-    let command = format!("petal {verb} -m {mib}M -T tmp {files}");
-    let entry = entry(work, "petal", &format!("-m {mib}M"), &command, answer);
-    Entry { memory_mib: Some(mib), ..entry }
-}
-
-pub(crate) fn duckdb(work: Work, limit: &str, files: &str, answer: Answer) -> Entry {
-    entry(work, "duckdb", limit, &format!("duckdb {limit} 2 tmp out.txt {files}"), answer)
 }
 
 /// The second `sort` writes to `comm` directly, which saves a file.

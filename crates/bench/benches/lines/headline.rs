@@ -7,9 +7,10 @@
 use petal_bench::corpus::{Corpus, Order};
 
 use crate::Common;
-use crate::files::{Entries, Work};
+use crate::files::Entries;
 use crate::runs::Comparison;
 use crate::tools::Tools;
+use crate::works::Work;
 
 const FULL_LINES: u64 = 5_000_000_000;
 const FULL_MEMORY_MIB: u64 = 4_096;

@@ -18,6 +18,7 @@ mod headline;
 mod report;
 mod runs;
 mod tools;
+mod works;
 
 use std::fs;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 use petal_bench::machine::Fields;
 
-use crate::files::{DUCKDB_SMALL, Work};
 use crate::runs::{Comparison, Run, Runs};
+use crate::works::{DUCKDB_SMALL, Work};
 use crate::yes;
 
 /// Memory that petal may use above its limit.

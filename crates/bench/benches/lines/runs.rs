@@ -11,8 +11,8 @@ use petal_bench::stats::median;
 use petal_testkit::measure::run_measured_redirected;
 
 use crate::check::{Checked, check};
-use crate::files::{Entry, Work};
 use crate::tools::Tools;
+use crate::works::{Entry, Work};
 
 /// Files that commands leave in the folder.
 const OUTPUTS: [&str; 5] = ["out.txt", "a.sorted", "b.sorted", "counted.petal", "jobs.petal"];

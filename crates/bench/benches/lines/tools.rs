@@ -6,7 +6,7 @@ use std::process::Command;
 
 use petal_bench::rivals;
 
-use crate::files::Entry;
+use crate::works::Entry;
 
 struct Program {
     path: PathBuf,

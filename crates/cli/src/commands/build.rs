@@ -30,7 +30,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let all = [&inputs[..], &spec.not_in].concat();
     Source::check_streams(&all)?;
     let mut output = Output::open(Some(&args.output), &all)?;
-    let built = spec.build(&settings, &inputs);
+    let built = petal_lines::build(&spec, &settings, &inputs);
     progress.finish();
     let filter = built.map_err(filter_failure(&args.output))?.filter;
     warn_if_overfull(filter.as_dyn(), &progress);

@@ -1,6 +1,6 @@
 //! `count`: prints how often each distinct line occurs.
 
-use petal_lines::{CountJob, CountOrder};
+use petal_lines::{CountJob, CountOrder, check_temp_dir};
 
 use super::{prints_lines, settings};
 use crate::args::{CountArgs, CountSort};
@@ -14,7 +14,7 @@ pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut settings = settings(&args.engine, &args.fields, &progress);
     settings.keys_only = args.rows.keys_only;
     if args.engine.temp_dir.is_some() {
-        settings.check_temp_dir()?;
+        check_temp_dir(&settings.temp_dir)?;
     }
     let order = match (args.sort, args.top) {
         (Some(CountSort::Appearance), Some(_)) => {

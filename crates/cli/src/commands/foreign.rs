@@ -144,13 +144,13 @@ pub(super) fn warn_if_overfull(
     for warning in &stats.warnings {
         progress.print(&format!("warning: {warning}"));
     }
-    let held = stats.estimated_keys.unwrap_or(0.0);
+    let estimated = stats.estimated_keys.unwrap_or(0.0);
     if stats.target_fpr.is_none()
         && let Some(keys) = stats.capacity
     {
-        if held > keys as f64 * 1.02 {
-            let found = if held.is_finite() {
-                format!("about {}", text::count(held as u64))
+        if estimated > keys as f64 * 1.02 {
+            let found = if estimated.is_finite() {
+                format!("about {}", text::count(estimated as u64))
             } else {
                 "an unknown number".to_owned()
             };

@@ -97,30 +97,30 @@ fn plan(spec: petal::FilterSpec) -> Result<Plan> {
     };
     let plan = sized.plan().map_err(|error| match (error.kind(), memory, fpr) {
         (ErrorKind::NoSize { .. }, ..) => not_enough(),
-        (ErrorKind::NoMemory { .. }, Some(most), Some(rate)) if capacity.is_none() => {
+        (ErrorKind::NoMemory { .. }, Some(max), Some(rate)) if capacity.is_none() => {
             Failure::Message(format!(
                 "no key fits {} at {}; raise -m or -p",
-                text::size(most.as_u64()),
+                text::size(max.as_u64()),
                 text::rate(rate),
             ))
         }
         _ => error.into(),
     })?;
-    match memory.filter(|most| is_sized && plan.size_bytes() > most.as_u64()) {
+    match memory.filter(|max| is_sized && plan.size_bytes() > max.as_u64()) {
         None => Ok(plan),
-        Some(most) => Err(too_large(&plan, most)),
+        Some(max) => Err(too_large(&plan, max)),
     }
 }
 
 /// The error of a filter for a capacity and a rate that is larger than the limit.
-fn too_large(plan: &Plan, most: ByteSize) -> Failure {
+fn too_large(plan: &Plan, max: ByteSize) -> Failure {
     let (capacity, rate) = (plan.capacity(), text::rate(plan.target_fpr()));
-    let (size, limit) = (text::size(plan.size_bytes()), text::size(most.as_u64()));
+    let (size, limit) = (text::size(plan.size_bytes()), text::size(max.as_u64()));
     let fitting = petal::FilterSpec {
         fpr: None,
         probes: None,
         least_space: false,
-        memory: Some(most),
+        memory: Some(max),
         ..*plan.spec()
     };
     let best = is_bloom(plan.filter_type()).then(|| fitting.plan().map(|best| best.target_fpr()));

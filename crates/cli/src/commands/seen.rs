@@ -13,8 +13,8 @@ use petal::{AnyFilter, BloomFilter, Membership, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
 use petal_lines::{
     Advice, AppendedTo, ErrorKind, FilterSpec, FingerprintLog, SeenFilter, Setting, Settings,
-    Source, explain_full, filter_metadata, recorded_log_id, recorded_spelling, seen, with_log_id,
-    with_spelling,
+    Source, explain_full, filter_metadata, max_seen_filter, recorded_log_id, recorded_spelling,
+    seen, with_log_id, with_spelling,
 };
 
 use super::{build, filter_failure, is_terminal, print, settings};
@@ -180,7 +180,7 @@ impl SeenFiles {
         args: &SeenArgs,
         settings: &mut Settings<'_>,
     ) -> Result<SeenFilter> {
-        filter_file::memory_beside(&self.path, settings.max_filter_bytes()?)?;
+        filter_file::memory_beside(&self.path, max_seen_filter(settings)?)?;
         let (filter, metadata) = filter_file::read(&self.path)?;
         self.check_settings(args, &filter)?;
         key_transforms::adopt(&self.path, &metadata, settings)?;
@@ -290,7 +290,7 @@ impl SeenFiles {
 /// others.
 fn new_filter(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
     let (rate, available) =
-        (args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR), settings.max_filter_bytes()?);
+        (args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR), max_seen_filter(settings)?);
     let fits = |needed: u64| match needed <= available {
         true => Ok(()),
         false => Err(Failure::Message(format!(
@@ -322,14 +322,14 @@ fn clock(args: &SeenArgs) -> Box<dyn Fn() -> u64 + Send> {
 }
 
 /// Prints a note if the filter is overfull, which costs only time with a fingerprint log.
-fn note_if_overfull(filter: &dyn Membership, held: u64, progress: &ProgressReporter) {
+fn note_if_overfull(filter: &dyn Membership, inserted: u64, progress: &ProgressReporter) {
     let planned = filter.capacity();
-    if held as f64 > planned as f64 * 1.01 {
+    if inserted as f64 > planned as f64 * 1.01 {
         progress.print(&format!(
             "note: the filter was planned for {} lines and has {}: results stay exact, but lookups \
              are slower; start another file with a larger -n",
             text::count(planned),
-            text::count(held),
+            text::count(inserted),
         ));
     }
 }

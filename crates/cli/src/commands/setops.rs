@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use libc::STDOUT_FILENO;
 use petal_lines::atomic_file::{canonical_path, descriptor_of};
-use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, Source, forget_work};
+use petal_lines::{
+    Mode, Outputs, Report, SetJob, SetOp, Settings, Source, check_temp_dir, forget_work,
+};
 use serde_json::{Map, Value, json};
 
 use super::{is_terminal, op_name, print, prints_lines, settings};
@@ -100,7 +102,7 @@ impl Job<'_> {
         settings.binary_output = !is_terminal(result.output.as_deref())
             && !dupes.is_some_and(|path| is_terminal(Some(path)));
         if engine.temp_dir.is_some() {
-            settings.check_temp_dir()?;
+            check_temp_dir(&settings.temp_dir)?;
         }
         settings.resume = result.resume;
         let mode = if approx.approx {

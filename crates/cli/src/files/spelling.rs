@@ -17,8 +17,11 @@ pub(crate) fn warn_if_different(
     filter: &Path,
     progress: &ProgressReporter,
 ) {
+    if settings.text {
+        return;
+    }
     let filter = filter.display().to_string();
-    for (difference, input) in settings.spelling_differences(recorded, found) {
+    for (difference, input) in settings.spellings.differences(recorded, found) {
         let text = difference.text(notes::name(&input), &filter);
         progress.print(&warning(difference, &text));
     }

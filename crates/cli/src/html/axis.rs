@@ -39,25 +39,25 @@ fn fitting(units: &[(f64, &'static str)], value: f64) -> Unit {
     Unit { size: *size, name }
 }
 
-/// Returns the unit for bytes up to `most`.
-pub(super) fn bytes(most: f64) -> Unit {
+/// Returns the unit for bytes up to `max`.
+pub(super) fn bytes(max: f64) -> Unit {
     const KIB: f64 = 1024.0;
     let sizes = [1.0, KIB, KIB * KIB, KIB * KIB * KIB, KIB * KIB * KIB * KIB];
     let names = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let units: Vec<_> = sizes.into_iter().zip(names).collect();
-    fitting(&units, most)
+    fitting(&units, max)
 }
 
-/// Returns the unit for a time up to `most` seconds.
-pub(super) fn seconds(most: f64) -> Unit {
-    fitting(&[(1.0, "seconds"), (120.0, "minutes"), (7200.0, "hours")], most).of_time()
+/// Returns the unit for a time up to `max` seconds.
+pub(super) fn seconds(max: f64) -> Unit {
+    fitting(&[(1.0, "seconds"), (120.0, "minutes"), (7200.0, "hours")], max).of_time()
 }
 
-/// Returns the unit for a number of things up to `most`; its name is empty or a word like "million".
-pub(super) fn count(most: f64) -> Unit {
+/// Returns the unit for a number of things up to `max`; its name is empty or a word like "million".
+pub(super) fn count(max: f64) -> Unit {
     let units =
         [(1.0, ""), (1e4, "thousand"), (1e6, "million"), (1e9, "billion"), (1e12, "trillion")];
-    let unit = fitting(&units, most);
+    let unit = fitting(&units, max);
     if unit.name == "thousand" { Unit { size: 1e3, ..unit } } else { unit }
 }
 

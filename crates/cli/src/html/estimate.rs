@@ -114,14 +114,14 @@ fn add_sizes(page: &mut Page, job: &EstimatePage<'_>) -> Result<()> {
         ("memory limit", job.memory_limit, Color::Limit),
         ("temporary disk", job.estimate.spilled, Color::Second),
     ];
-    let most = sizes.iter().map(|size| size.1).max().unwrap_or(0) as f64;
-    let unit = bytes(most);
+    let max = sizes.iter().map(|size| size.1).max().unwrap_or(0) as f64;
+    let unit = bytes(max);
     let row = |(name, bytes, color): (&str, u64, Color)| Row {
         text: format!("{name}: {}", text::size(bytes)),
         bars: vec![(0.0, bytes as f64 / unit.size, color)],
     };
     let chart = RowChart {
-        x: Axis::linear(most / unit.size * 1.04, unit.name.to_owned()),
+        x: Axis::linear(max / unit.size * 1.04, unit.name.to_owned()),
         rows: sizes.into_iter().map(row).collect(),
     };
     let figure = Figure {

@@ -61,14 +61,14 @@ fn add_blocks(page: &mut Page, blocks: &[u64]) -> Result<()> {
         return Ok(());
     };
     let step = 100.0 / blocks.len() as f64;
-    let most = blocks.iter().copied().max().unwrap_or(1) as f64;
-    let unit = count(most);
+    let max = blocks.iter().copied().max().unwrap_or(1) as f64;
+    let unit = count(max);
     let bars = (first..=last)
         .map(|at| (at as f64 * step..(at + 1) as f64 * step, blocks[at] as f64 / unit.size));
     let mut x =
         Axis::linear(((last + 3) as f64 * step).min(100.0), "bits set in a block, %".into());
     x.min = (first as f64 - 2.0).max(0.0) * step;
-    let y = Axis::linear(most / unit.size * 1.08, unit.label("blocks"));
+    let y = Axis::linear(max / unit.size * 1.08, unit.label("blocks"));
     let label = y.label.clone();
     let chart = Histogram { x, y, bars: bars.collect() };
     let sum: u64 = blocks.iter().sum();

@@ -27,14 +27,14 @@ pub(crate) fn bars(rows: &[(String, u64)], columns: usize) -> String {
         return String::new();
     };
     let rows = &rows[first..=last];
-    let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(1);
+    let max = rows.iter().map(|(_, count)| *count).max().unwrap_or(1);
     let names = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let counts = text::count(most).len();
+    let counts = text::count(max).len();
     // Two spaces before each of the three columns.
     let width = columns.min(MAX_WIDTH).saturating_sub(names + counts + 6).max(1);
     let mut text = String::new();
     for (name, count) in rows {
-        let length = (*count as f64 / most as f64 * width as f64).round() as usize;
+        let length = (*count as f64 / max as f64 * width as f64).round() as usize;
         let length = if *count > 0 { length.max(1) } else { 0 };
         let (bar, count) = ("#".repeat(length), text::count(*count));
         // Writing into a string does not fail.

@@ -1,6 +1,6 @@
 //! The trait of the two layouts, which connects filters to kernels.
 
-use super::fold;
+use super::folded_line::{folded_bits, folded_block};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
@@ -351,7 +351,7 @@ impl LayoutImpl for BlockedLayout {
     }
 
     fn folded_line(&self, lines: &[CacheLine], divisor: u64, at: usize) -> CacheLine {
-        fold::folded_block(lines, self.lanes() as usize / 8, divisor, at)
+        folded_block(lines, self.lanes() as usize / 8, divisor, at)
     }
 
     fn cardinality_error(&self, keys: f64) -> f64 {
@@ -505,7 +505,7 @@ impl LayoutImpl for ClassicLayout {
     }
 
     fn folded_line(&self, lines: &[CacheLine], divisor: u64, at: usize) -> CacheLine {
-        fold::folded_bits(lines, self.bits(), divisor, at)
+        folded_bits(lines, self.bits(), divisor, at)
     }
 
     fn cardinality_error(&self, keys: f64) -> f64 {

@@ -14,6 +14,7 @@ pub(crate) mod atomic;
 mod boundary_tests;
 mod file;
 mod fold;
+mod folded_line;
 pub(crate) mod layout;
 mod membership;
 #[cfg(feature = "std")]

@@ -4,7 +4,7 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
-use super::{FilterInfo, StaticFilter, Table, fuse, ribbon};
+use super::{FilterInfo, StaticFilter, Table, Wanted, fuse, ribbon};
 use crate::batch::CHUNK;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
@@ -16,15 +16,6 @@ use crate::threads::{run_each, useful_threads};
 
 /// The least number of keys for which another thread pays.
 const KEYS_OF_A_THREAD: usize = 1 << 10;
-
-/// The parameters of a filter.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) rate: f64,
-    /// False positives of ribbons with different seeds are independent.
-    pub(super) seed: u64,
-    pub(super) threads: NonZeroUsize,
-}
 
 impl Builder<StaticFilter> {
     /// Chooses the layout: false, the default, for a ribbon, which takes the least space; true for a

@@ -64,6 +64,15 @@ enum Table<S> {
     Fuse(FuseTable<S>),
 }
 
+/// The parameters of a filter that is built.
+#[derive(Clone, Copy)]
+struct Wanted {
+    rate: f64,
+    /// False positives of ribbons with different seeds are independent.
+    seed: u64,
+    threads: NonZeroUsize,
+}
+
 /// Evaluates an expression with the table of any layout.
 macro_rules! with_table {
     ($filter:expr, $table:ident => $call:expr) => {

@@ -75,8 +75,8 @@ impl DataSketches {
         if !(1..=MAX_WORDS).contains(&words) {
             return bad("words", &format!("1 to {MAX_WORDS}"), words);
         }
-        let scheme = Self { probes, seed, words };
-        let expected = if flags == IS_EMPTY { EMPTY as u64 } else { scheme.length() };
+        let layout = Self { probes, seed, words };
+        let expected = if flags == IS_EMPTY { EMPTY as u64 } else { layout.length() };
         if file.len() as u64 != expected {
             return Err(Error::cut(Format::DataSketches, expected, file));
         }
@@ -84,7 +84,7 @@ impl DataSketches {
             Some(set) if set != UNCOUNTED && set > u64::from(words) * 64 => {
                 bad("set bits", "-1, or as many as there are bits at most", set.cast_signed())
             }
-            _ => Ok(scheme),
+            _ => Ok(layout),
         }
     }
 
@@ -102,17 +102,17 @@ impl DataSketches {
                 "plan for fewer keys or a higher rate",
             ));
         }
-        let scheme = Self { probes, seed: SEED, words: words as u32 };
-        if scheme.length() > plan.limit {
+        let layout = Self { probes, seed: SEED, words: words as u32 };
+        if layout.length() > plan.limit {
             // The file is in short form until the first insert.
-            return Err(Error::too_large(scheme.length(), plan.limit));
+            return Err(Error::too_large(layout.length(), plan.limit));
         }
         let mut header = vec![3, VERSION, FAMILY, IS_EMPTY];
         header.extend(u32::from(probes).to_le_bytes());
         header.extend(SEED.to_le_bytes());
-        header.extend(scheme.words.to_le_bytes());
+        header.extend(layout.words.to_le_bytes());
         let file = plan.file(&header, EMPTY as u64)?;
-        Ok((scheme, file))
+        Ok((layout, file))
     }
 
     /// Returns the length of a filter that is not empty.

@@ -74,14 +74,14 @@ impl Dcso {
         }
         let probes = (ln2 * bits / plan.keys as f64).ceil() as u64;
         let bits = bits as u64;
-        let scheme = Self { keys: plan.keys, rate: plan.rate, probes, bits };
+        let layout = Self { keys: plan.keys, rate: plan.rate, probes, bits };
         let header: Vec<u8> = [1, plan.keys, plan.rate.to_bits(), probes, bits, 0]
             .into_iter()
             .flat_map(u64::to_le_bytes)
             .collect();
         let length = (HEADER as u64).saturating_add(bits.div_ceil(64).saturating_mul(8));
         let file = plan.file(&header, length)?;
-        Ok((scheme, file))
+        Ok((layout, file))
     }
 
     fn counted(file: &[u8]) -> u64 {

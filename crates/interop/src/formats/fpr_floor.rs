@@ -96,8 +96,8 @@ pub(crate) fn fpr_floor(
     }
     let members = 2.0 * keys / modulus / modulus * (1.0 + fill) / clear;
     // Σ d · fill^d is an upper bound of the sum over the steps that return.
-    let most = fill / (clear * clear) / modulus.min(2f64.powi(stepping.width as i32)) + members;
-    if most < ideal / 1000.0 {
+    let max = fill / (clear * clear) / modulus.min(2f64.powi(stepping.width as i32)) + members;
+    if max < ideal / 1000.0 {
         return 0.0;
     }
     let steps = samples_of(stepping.returning(fill, probes), stepping.put.len(), share);
@@ -184,9 +184,9 @@ impl Stepping {
         let space = 1i128 << self.width;
         let modulus = i128::from(self.modulus);
         // Starts at the smallest step.
-        let least = if self.signed { -(space >> 1) } else { 0 };
-        let first = least + (i128::from(step) - least).rem_euclid(modulus);
-        let there = (least + space - first + modulus - 1).div_euclid(modulus).max(0);
+        let min = if self.signed { -(space >> 1) } else { 0 };
+        let first = min + (i128::from(step) - min).rem_euclid(modulus);
+        let there = (min + space - first + modulus - 1).div_euclid(modulus).max(0);
         let samples = there.min(samples.into());
         if samples == 0 {
             return 0.0;

@@ -66,12 +66,12 @@ impl GoBloom {
         let ln2 = std::f64::consts::LN_2;
         let bits = (plan.keys as f64 * -plan.rate.ln() / (ln2 * ln2)).ceil();
         let probes = (ln2 * bits / plan.keys as f64).ceil() as u64;
-        let scheme = Self { bits: bits as u64, probes, order: Order::HighByteWords };
+        let layout = Self { bits: bits as u64, probes, order: Order::HighByteWords };
         let header: Vec<u8> =
-            [scheme.bits, probes, scheme.bits].into_iter().flat_map(to_be64).collect();
-        let length = scheme.bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64);
+            [layout.bits, probes, layout.bits].into_iter().flat_map(to_be64).collect();
+        let length = layout.bits.div_ceil(64).saturating_mul(8).saturating_add(HEADER as u64);
         let file = plan.file(&header, length)?;
-        Ok((scheme, file))
+        Ok((layout, file))
     }
 }
 

@@ -82,11 +82,11 @@ impl Guava {
             return limit(what, "use a higher rate");
         }
         let probes = probes as u8;
-        let scheme = Self { wide, probes, words: words.cast_unsigned() };
+        let layout = Self { wide, probes, words: words.cast_unsigned() };
         let mut header = vec![u8::from(wide), probes];
-        header.extend(to_be32(scheme.words));
-        let file = plan.file(&header, HEADER as u64 + u64::from(scheme.words) * 8)?;
-        Ok((scheme, file))
+        header.extend(to_be32(layout.words));
+        let file = plan.file(&header, HEADER as u64 + u64::from(layout.words) * 8)?;
+        Ok((layout, file))
     }
 }
 

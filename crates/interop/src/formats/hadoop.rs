@@ -95,12 +95,12 @@ impl Hadoop {
                 "plan for fewer keys or a higher rate",
             ));
         }
-        let scheme = Self { hash, probes, bits: bits as u32 };
+        let layout = Self { hash, probes, bits: bits as u32 };
         let mut header = [VERSION, probes].map(to_be32).concat();
         header.push(hash.number());
-        header.extend(to_be32(scheme.bits));
-        let file = plan.file(&header, HEADER as u64 + u64::from(scheme.bits.div_ceil(8)))?;
-        Ok((scheme, file))
+        header.extend(to_be32(layout.bits));
+        let file = plan.file(&header, HEADER as u64 + u64::from(layout.bits.div_ceil(8)))?;
+        Ok((layout, file))
     }
 }
 
@@ -172,8 +172,8 @@ mod tests {
         let plan = Plan::new(1 << 30, 0.01, 1 << 40).unwrap();
         assert!(Hadoop::plan(&plan, Hash::Murmur).unwrap_err().is_limit());
         let plan = Plan::new(10, 0.01, 1000).unwrap();
-        let (scheme, _) = Hadoop::plan(&plan, Hash::Murmur).unwrap();
-        assert!(!BitArrayFormat::takes_empty_keys(&scheme));
+        let (layout, _) = Hadoop::plan(&plan, Hash::Murmur).unwrap();
+        assert!(!BitArrayFormat::takes_empty_keys(&layout));
     }
 
     #[test]
@@ -200,12 +200,12 @@ mod tests {
             file.resize(HEADER + usize::from(bits).div_ceil(8), 0xff);
             let last = file.len() - 1;
             file[last] = 0xff >> (bits.next_multiple_of(8) - bits);
-            let scheme = Hadoop::parse(&file, Hash::Murmur).unwrap();
-            BitArrayFormat::check(&scheme, &file).unwrap();
+            let layout = Hadoop::parse(&file, Hash::Murmur).unwrap();
+            BitArrayFormat::check(&layout, &file).unwrap();
             if bits % 8 > 0 {
                 file[last] |= 1 << (bits % 8);
                 assert!(
-                    BitArrayFormat::check(&scheme, &file).unwrap_err().is_malformed(),
+                    BitArrayFormat::check(&layout, &file).unwrap_err().is_malformed(),
                     "{bits}"
                 );
             }

@@ -56,9 +56,9 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn FormatImpl>> {
 /// Makes an empty filter of this format, sized as its program would size it.
 pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn FormatImpl>, Vec<u8>)> {
     fn boxed<S: FormatImpl + 'static>(
-        (scheme, file): (S, Vec<u8>),
+        (layout, file): (S, Vec<u8>),
     ) -> (Box<dyn FormatImpl>, Vec<u8>) {
-        (Box::new(scheme), file)
+        (Box::new(layout), file)
     }
     Ok(match format {
         Format::Parquet => boxed(parquet::Parquet::plan(plan)?),

@@ -94,9 +94,9 @@ impl Parquet {
         let bytes = java_bits(bits as u32) / 8;
         let bytes = bytes.next_power_of_two().min(MAX_BITS as u32 / 8);
         let header = header(bytes);
-        let scheme = Self { header: header.len(), blocks: bytes / BLOCK as u32 };
+        let layout = Self { header: header.len(), blocks: bytes / BLOCK as u32 };
         let file = plan.file(&header, header.len() as u64 + u64::from(bytes))?;
-        Ok((scheme, file))
+        Ok((layout, file))
     }
 }
 

@@ -48,17 +48,17 @@ impl Rbloom {
         let ln2 = std::f64::consts::LN_2;
         let bits = -(plan.keys as f64) * plan.rate.ln() / (ln2 * ln2);
         let probes = (bits / plan.keys as f64 * ln2) as u64;
-        let scheme = Self { probes, bytes: (bits as u64).div_ceil(8) };
-        if probes == 0 || scheme.bytes == 0 {
+        let layout = Self { probes, bytes: (bits as u64).div_ceil(8) };
+        if probes == 0 || layout.bytes == 0 {
             return Err(Error::limit(
                 Format::Rbloom,
                 format!("a rate of {} leaves no probes", plan.rate),
                 "use a rate of 0.5 or less",
             ));
         }
-        let length = scheme.bytes.saturating_add(HEADER as u64);
+        let length = layout.bytes.saturating_add(HEADER as u64);
         let file = plan.file(&probes.to_le_bytes(), length)?;
-        Ok((scheme, file))
+        Ok((layout, file))
     }
 }
 

@@ -112,14 +112,14 @@ impl Spark {
             return limit(what, "plan for fewer keys or a higher rate");
         };
         let probes = (bits as f64 / keys * ln2).round().max(1.0) as u32;
-        let scheme = Self { version, probes, seed: 0, words: words.cast_unsigned() };
+        let layout = Self { version, probes, seed: 0, words: words.cast_unsigned() };
         let mut header = [version.number(), probes].map(to_be32).concat();
         if version == Version::V2 {
-            header.extend(to_be32(scheme.seed));
+            header.extend(to_be32(layout.seed));
         }
-        header.extend(to_be32(scheme.words));
-        let file = plan.file(&header, header.len() as u64 + u64::from(scheme.words) * 8)?;
-        Ok((scheme, file))
+        header.extend(to_be32(layout.words));
+        let file = plan.file(&header, header.len() as u64 + u64::from(layout.words) * 8)?;
+        Ok((layout, file))
     }
 }
 

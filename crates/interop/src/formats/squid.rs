@@ -56,13 +56,13 @@ impl SquidDigest {
             Err(Error::malformed(Format::SquidDigest.name(), what, expected, found))
         };
         let numbers = [4, COUNT, REMOVED, 16].map(|place| be32(file, place));
-        let (Some(version), Some(least), [Some(capacity), Some(count), Some(removed), Some(mask)]) =
+        let (Some(version), Some(min), [Some(capacity), Some(count), Some(removed), Some(mask)]) =
             (be16(file, 0), be16(file, 2), numbers)
         else {
             return bad("length", "128 bytes or more", format!("{} bytes", file.len()));
         };
-        if [version, least] != VERSIONS {
-            return bad("versions", "5 and 3", format!("{version} and {least}"));
+        if [version, min] != VERSIONS {
+            return bad("versions", "5 and 3", format!("{version} and {min}"));
         }
         let Some([bits_per_entry, probes]) = at(file, 20) else {
             return bad("length", "128 bytes or more", format!("{} bytes", file.len()));

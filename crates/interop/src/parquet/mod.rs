@@ -109,9 +109,9 @@ impl<R: Read + Seek> ParquetFile<R> {
             return Err(Error::bad_file("its end", "PAR1", magic.escape_ascii()));
         }
         let claimed = u64::from(u32::from_le_bytes([l0, l1, l2, l3]));
-        let most = tail_at - MAGIC.len() as u64;
-        if claimed == 0 || claimed > most {
-            return Err(Error::bad_file("length of the footer", format!("1 to {most}"), claimed));
+        let max = tail_at - MAGIC.len() as u64;
+        if claimed == 0 || claimed > max {
+            return Err(Error::bad_file("length of the footer", format!("1 to {max}"), claimed));
         }
         if claimed > limit {
             return Err(Error::refused(format!(
@@ -154,9 +154,9 @@ impl<R: Read + Seek> ParquetFile<R> {
         read_at(&mut self.file, location.at, start)?;
         let filter = Parquet::begin(start).map_err(|error| error.in_file("Bloom filter"))?;
         let bits_at = location.at + filter.header as u64;
-        let (bytes, most) = (filter.bits().bytes(), MAX_FILTER.min(end - bits_at));
-        if bytes > most {
-            let expected = format!("{most} at most");
+        let (bytes, max) = (filter.bits().bytes(), MAX_FILTER.min(end - bits_at));
+        if bytes > max {
+            let expected = format!("{max} at most");
             return Err(Error::bad_file("bytes of a Bloom filter", expected, bytes));
         }
         self.any(&hashes, &filter, bits_at)

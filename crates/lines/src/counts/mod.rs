@@ -28,14 +28,15 @@ use std::ops::ControlFlow;
 
 use crate::error::Result;
 use crate::fingerprint::{FingerprintMap, LineHasher};
-use crate::io::{Input, Outputs, Printer, Source, SpillFile, SpillWriter, TempDir};
-use crate::memory::Budget;
+use crate::input::{Input, Source, spool};
+use crate::job_context::JobContext;
+use crate::output::Outputs;
 use crate::scan::{Batch, LineChunk, RecordEnds, Scratch, Ticket};
 use crate::setops::{
-    FIRST_RECORD, JobPasses, LineSelector, PartitionScheme, Sample, Side, Spans,
-    positions_of_inputs,
+    FIRST_RECORD, JobPasses, LineSelector, Partitioning, Sample, Side, Spans, positions_of_inputs,
 };
 use crate::settings::Settings;
+use crate::temp::{SpillFile, SpillWriter, TempDir};
 use output::CountOutput;
 use partitions::{Counted, PartitionCounter};
 use positions::CountedPositions;
@@ -104,10 +105,11 @@ impl CountJob {
         output: &mut (dyn Write + Send),
         table: Option<u64>,
     ) -> Result<CountReport> {
-        let (budget, inputs) = settings.open(&self.inputs)?;
-        let start = settings.output_start(&inputs)?;
-        let temp = TempDir::new(&settings.temp_dir).counted_in(&settings.disk_usage);
-        let spool = |input: Input| input.spool(&temp, settings.progress);
+        let (context, inputs) = JobContext::open(settings, &self.inputs)?;
+        let budget = context.budget;
+        let start = context.output_start(&inputs)?;
+        let temp = context.temp_dir();
+        let spool = |input: Input| spool(input, &temp, settings.progress);
         let inputs = inputs.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let (memory, sorter) = match self.order {
             CountOrder::Appearance => (budget.work, None),
@@ -116,12 +118,11 @@ impl CountJob {
                 (half, Some(Sorter::new(top.unwrap_or(u64::MAX), table.unwrap_or(half), &temp)))
             }
         };
-        let printer = Printer::new(Outputs::to(output), settings.delimiter, budget.chunk);
-        let rows = settings.rows_as_lines(&inputs)?;
-        let mut out = CountOutput::begin(printer, sorter, self.min_count, start, rows)?;
+        let printer = context.printer(Outputs::to(output));
+        let rows = context.rows_as_lines(&inputs)?;
+        let mut out = CountOutput::new(printer, sorter, self.min_count, start, rows)?;
         let memory = table.map_or(memory, |table| table.min(memory));
-        let counter =
-            Counter { settings, budget, temp: &temp, memory, hasher: LineHasher::random()? };
+        let counter = Counter { context, temp: &temp, memory, hasher: LineHasher::random()? };
         let lines = counter.count(&inputs, &mut out)?;
         Ok(CountReport { lines, printed: out.finish(settings.progress)? })
     }
@@ -129,8 +130,7 @@ impl CountJob {
 
 /// A running job.
 struct Counter<'a> {
-    settings: &'a Settings<'a>,
-    budget: Budget,
+    context: JobContext<'a>,
     temp: &'a TempDir,
     /// Memory for tables and records.
     memory: u64,
@@ -141,8 +141,9 @@ impl Counter<'_> {
     /// Counts and prints; returns the number of lines.
     fn count(&self, inputs: &[Input], out: &mut CountOutput<'_>) -> Result<u64> {
         let refs: Vec<_> = inputs.iter().collect();
-        let Settings { delimiter, progress, .. } = *self.settings;
-        let sample = Sample::of(&refs, &self.hasher, delimiter, &self.budget, [0, 1], progress)?;
+        let Settings { delimiter, progress, .. } = *self.context.settings;
+        let sample =
+            Sample::of(&refs, &self.hasher, delimiter, &self.context.budget, [0, 1], progress)?;
         // Two passes; by partition, the records are counted in between.
         let capacity = FingerprintMap::<u64>::capacity(self.memory) / 10 * 9;
         let records =
@@ -163,7 +164,7 @@ impl Counter<'_> {
         distinct: u64,
         out: &mut CountOutput<'_>,
     ) -> Result<Option<u64>> {
-        let pass = self.settings.pass(self.budget);
+        let pass = self.context.pass();
         let mut table = FingerprintMap::<u64>::new(self.memory, distinct)?;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.fingerprints.clear();
@@ -217,20 +218,20 @@ impl Counter<'_> {
         let refs: Vec<_> = inputs.iter().collect();
         let spill_file = SpillFile::new(self.temp)?;
         let half = self.memory / 2;
-        let workers = self.budget.workers as u64;
+        let workers = self.context.budget.workers as u64;
         let capacity = FingerprintMap::<Counted>::capacity(half / 4 * 3 / workers);
-        let most = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
-        let scheme = PartitionScheme::new((2 * distinct / capacity.max(1) + 1).clamp(1, most));
-        let mut spill = SpillWriter::new(&spill_file, scheme.partitions(), half);
+        let max = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
+        let partitioning = Partitioning::new((2 * distinct / capacity.max(1) + 1).clamp(1, max));
+        let mut spill = SpillWriter::new(&spill_file, partitioning.partitions(), half);
         let starts = |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
-        let pass = self.settings.pass(self.budget);
+        let pass = self.context.pass();
         let passes = JobPasses { pass, hasher: &self.hasher };
         let read = passes.write_records(
             "reading",
             &refs,
             Side::First,
             LineSelector::All,
-            &scheme,
+            &partitioning,
             starts,
             &mut spill,
             None,
@@ -241,11 +242,11 @@ impl Counter<'_> {
             spill_file: &spill_file,
             spans,
             memory: half,
-            workers: self.budget.workers,
+            workers: self.context.budget.workers,
             min_count: out.min_count,
-            progress: self.settings.progress,
+            progress: self.context.settings.progress,
         };
-        let counted = counter.count(spill.finish(), &scheme)?;
+        let counted = counter.count(spill.finish(), &partitioning)?;
         let positions = CountedPositions::new(spans, counted, &spill_file, half);
         self.print(inputs, positions, out)?;
         Ok(read.lines)
@@ -259,7 +260,8 @@ impl Counter<'_> {
         out: &'m mut CountOutput<'o>,
     ) -> Result<()> {
         let starts = positions_of_inputs(inputs, 0)?;
-        let ends = inputs.iter().map(|input| RecordEnds::of(input, self.settings.delimiter));
+        let ends =
+            inputs.iter().map(|input| RecordEnds::of(input, self.context.settings.delimiter));
         let ends: Vec<_> = ends.collect();
         let each = |text: LineChunk<'_>,
                     (): &mut (),
@@ -278,7 +280,7 @@ impl Counter<'_> {
             Ok(Some(ControlFlow::Continue(())))
         };
         let refs: Vec<_> = inputs.iter().collect();
-        let pass = self.settings.pass(self.budget);
+        let pass = self.context.pass();
         pass.chunks().run("printing", &refs, |_, _| Ok(true), (positions, out), each)?;
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use super::sorter::Sorter;
 use crate::error::{Error, Result};
-use crate::io::{OutputStart, Printer, RowLines};
+use crate::output::{OutputStart, Printer, RowLines};
 use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.
@@ -24,7 +24,7 @@ pub(super) struct CountOutput<'a> {
 impl<'a> CountOutput<'a> {
     /// Begins the output. A count is separated from a record of CSV as its fields are, and by a tab
     /// from a line. A header gets a name for the counts. `rows`: how the keys of rows are printed.
-    pub(super) fn begin(
+    pub(super) fn new(
         mut printer: Printer<'a>,
         sorter: Option<Sorter>,
         min_count: u64,
@@ -36,7 +36,7 @@ impl<'a> CountOutput<'a> {
         if let Some(header) = &mut start.header {
             header.splice(..0, b"count".iter().copied().chain([separator]));
         }
-        printer.begin(&start)?;
+        printer.print_start(&start)?;
         Ok(Self { printer, sorter, min_count, separator, text: vec![], rows, key: vec![] })
     }
 

@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, FingerprintMap, State};
-use crate::io::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::progress::Progress;
-use crate::setops::{FIRST_RECORD, PartitionScheme, Spans};
+use crate::setops::{FIRST_RECORD, Partitioning, Spans};
+use crate::temp::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::workers;
 
 use super::positions::{COUNTED_RECORD, encode};
@@ -46,7 +46,7 @@ impl<'a> PartitionCounter<'a> {
     pub(super) fn count(
         &self,
         parts: Vec<RecordStream>,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
     ) -> Result<Vec<Vec<RecordStream>>> {
         let bytes = parts.iter().map(RecordStream::bytes).sum();
         self.progress.phase("counting", Some(bytes));
@@ -59,7 +59,7 @@ impl<'a> PartitionCounter<'a> {
                 let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(part) = part else { break };
                 let bytes = part.bytes();
-                self.part(part, scheme, memory / 4 * 3, &mut spill)?;
+                self.part(part, partitioning, memory / 4 * 3, &mut spill)?;
                 self.progress.advance(bytes);
             }
             Ok(spill.finish())
@@ -70,7 +70,7 @@ impl<'a> PartitionCounter<'a> {
     fn part(
         &self,
         part: RecordStream,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
         memory: u64,
         spill: &mut SpillWriter<'a>,
     ) -> Result<()> {
@@ -99,29 +99,29 @@ impl<'a> PartitionCounter<'a> {
             });
         }
         drop(table);
-        let (parts, scheme) = self.divide(part, scheme, memory)?;
-        parts.into_iter().try_for_each(|part| self.part(part, &scheme, memory, spill))
+        let (parts, partitioning) = self.divide(part, partitioning, memory)?;
+        parts.into_iter().try_for_each(|part| self.part(part, &partitioning, memory, spill))
     }
 
     /// Divides a partition into parts on disk.
     fn divide(
         &self,
         part: RecordStream,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
         memory: u64,
-    ) -> Result<(Vec<RecordStream>, PartitionScheme)> {
-        let scheme = scheme.deeper(SpillWriter::max_streams(memory).min(64));
-        let mut spill = SpillWriter::new(self.spill_file, scheme.partitions(), memory / 2);
+    ) -> Result<(Vec<RecordStream>, Partitioning)> {
+        let partitioning = partitioning.deeper(SpillWriter::max_streams(memory).min(64));
+        let mut spill = SpillWriter::new(self.spill_file, partitioning.partitions(), memory / 2);
         part.for_each_block(self.spill_file, |block| {
             block
                 .as_chunks::<FIRST_RECORD>()
                 .0
                 .iter()
-                .try_for_each(|record| spill.push(scheme.of(decode(record).0), record))
+                .try_for_each(|record| spill.push(partitioning.of(decode(record).0), record))
         })?;
         let mut parts = spill.finish();
         write_out(&mut parts, self.spill_file)?;
-        Ok((parts, scheme))
+        Ok((parts, partitioning))
     }
 }
 

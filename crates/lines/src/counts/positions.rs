@@ -4,8 +4,8 @@
 //! records are sorted in memory; if they do not fit, they are divided into smaller spans.
 
 use crate::error::{Error, Result};
-use crate::io::{RecordStream, SpillFile, SpillWriter};
 use crate::setops::Spans;
+use crate::temp::{RecordStream, SpillFile, SpillWriter};
 
 /// Length of a record: position and count.
 pub(super) const COUNTED_RECORD: usize = 16;

@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use crate::error::{Error, Result};
-use crate::io::{FileUsage, Spool, TempDir};
 use crate::progress::Progress;
+use crate::temp::{FileUsage, Spool, TempDir};
 
 /// Bytes of a run that are buffered while it is written.
 const BLOCK: usize = 256 << 10;
@@ -66,13 +66,14 @@ impl Sorter {
 
     /// Adds a line. Of lines with equal counts, those added earlier come first.
     pub(super) fn add(&mut self, count: u64, line: &[u8]) -> Result<()> {
-        let held = |text: usize, entries: usize| (text + entries * size_of::<Entry>()) as u64;
+        let size_of_entries =
+            |text: usize, entries: usize| (text + entries * size_of::<Entry>()) as u64;
         // Vectors may take twice the bytes that they hold, and dropping lines copies the others.
-        if held(self.text.len() + line.len(), self.entries.len() + 1) > self.memory / 4
+        if size_of_entries(self.text.len() + line.len(), self.entries.len() + 1) > self.memory / 4
             && !self.entries.is_empty()
         {
             self.sort();
-            if held(self.text.len() + line.len(), self.entries.len()) > self.memory / 8 {
+            if size_of_entries(self.text.len() + line.len(), self.entries.len()) > self.memory / 8 {
                 self.write_run()?;
             }
         }
@@ -127,11 +128,11 @@ impl Sorter {
         }
         (self.text, self.entries) = (vec![], vec![]);
         progress.phase("merging", None);
-        let most = (self.memory / 2 / MIN_BUFFER).max(2) as usize;
+        let max = (self.memory / 2 / MIN_BUFFER).max(2) as usize;
         let mut runs = self.runs.finish();
-        while runs.ranges.len() > most {
+        while runs.ranges.len() > max {
             let mut merged = Runs::default();
-            for group in runs.ranges.chunks(most) {
+            for group in runs.ranges.chunks(max) {
                 let mut run = RunWriter::new(&mut merged, &self.temp)?;
                 let reading = (&runs.file, group);
                 merge(reading, self.memory, self.top, &self.temp, progress, |entry, line| {
@@ -298,8 +299,8 @@ struct RangeReader<'a> {
 
 impl Read for RangeReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = (self.end - self.at).min(buffer.len() as u64) as usize;
-        let got = self.file.read_at(&mut buffer[..most], self.at)?;
+        let max = (self.end - self.at).min(buffer.len() as u64) as usize;
+        let got = self.file.read_at(&mut buffer[..max], self.at)?;
         self.at += got as u64;
         Ok(got)
     }
@@ -335,8 +336,8 @@ mod tests {
                     Ok(())
                 };
                 sorter.finish(&(), print).unwrap();
-                let most = usize::try_from(top).unwrap().min(expected.len());
-                assert!(found == expected[..most], "{memory} {top}");
+                let max = usize::try_from(top).unwrap().min(expected.len());
+                assert!(found == expected[..max], "{memory} {top}");
             }
         }
     }

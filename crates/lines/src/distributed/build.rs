@@ -10,10 +10,11 @@ use super::range::{FileRange, check_cancelled};
 use super::task::Task;
 use crate::error::{Error, Result};
 use crate::filters::{METADATA, recorded_spelling, union_metadata, with_spelling};
-use crate::io::{RecordStream, SectionFile, SectionKind, Source, SpillFile, TaskFile, TempDir};
+use crate::input::Source;
 use crate::memory::Budget;
 use crate::scan::{Batch, Scratch};
 use crate::setops::HashSink;
+use crate::temp::{RecordStream, SectionFile, SectionKind, TaskFile};
 
 /// The size of all partial filters of a job. Only filters of equal size have a union.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,10 +74,10 @@ impl Task<'_> {
     /// # Errors
     /// If a range cannot be read.
     pub fn count(&self, ranges: &[FileRange]) -> Result<BuildCounts> {
-        let (budget, inputs) = self.open(ranges)?;
+        let (context, inputs) = self.open(ranges)?;
         let refs: Vec<_> = inputs.iter().collect();
         let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(ControlFlow::Continue(()));
-        let read = self.settings.pass(budget).run("counting", &refs, |_, _| {}, fold)?;
+        let read = context.pass().run("counting", &refs, |_, _| {}, fold)?;
         Ok(BuildCounts { lines: read.lines, bytes: read.bytes, written: 0 })
     }
 
@@ -93,12 +94,12 @@ impl Task<'_> {
         size: FilterSize,
         out: &PartialFilter,
     ) -> Result<BuildCounts> {
-        let (budget, inputs) = self.open(ranges)?;
-        let mut seen = self.empty(size, &budget, 1 + u64::from(out.twice.is_some()))?;
-        let twice = out.twice.as_ref().map(|_| self.empty(size, &budget, 2)).transpose()?;
+        let (context, inputs) = self.open(ranges)?;
+        let mut seen = self.empty(size, &context.budget, 1 + u64::from(out.twice.is_some()))?;
+        let twice = out.twice.as_ref().map(|_| self.empty(size, &context.budget, 2)).transpose()?;
         let mut twice = twice.map(HashSink::Filter);
         let refs: Vec<_> = inputs.iter().collect();
-        let read = self.passes(budget).fill(&refs, &mut seen, twice.as_mut())?;
+        let read = self.passes(&context).fill(&refs, &mut seen, twice.as_mut())?;
         // The published filter says how the keys of all ranges are spelled.
         let files: Vec<_> = ranges.iter().map(|range| Source::Path(range.path.clone())).collect();
         let metadata = with_spelling(METADATA, self.settings.spellings.of(&files));
@@ -122,15 +123,15 @@ impl Task<'_> {
     /// If there is no partial filter; if one is missing, damaged, of another size or job; if the
     /// filters exceed the memory limit or cannot be written.
     pub fn union(&self, partials: &[PartialFilter], out: &PartialFilter) -> Result<BuildCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let Some((first, rest)) = partials.split_first() else {
             return Err(Error::work(
                 &out.seen,
                 "is to be the union of no filters; name one at least",
             ));
         };
-        let held = if out.twice.is_some() { 3 } else { 2 };
-        let read = |path: &Path| self.read(path, &budget, held).map(|(filter, _)| filter);
+        let filters = if out.twice.is_some() { 3 } else { 2 };
+        let read = |path: &Path| self.read(path, &budget, filters).map(|(filter, _)| filter);
         let twice_of = |partial: &PartialFilter| match &partial.twice {
             Some(path) => read(path),
             None => Err(Error::work(
@@ -138,7 +139,7 @@ impl Task<'_> {
                 "has no filter of lines seen twice beside it; build it with one",
             )),
         };
-        let (mut seen, mut metadata) = self.read(&first.seen, &budget, held)?;
+        let (mut seen, mut metadata) = self.read(&first.seen, &budget, filters)?;
         let mut twice = out.twice.is_some().then(|| twice_of(first)).transpose()?;
         let of = |path: &Path| {
             let path = path.to_owned();
@@ -153,7 +154,7 @@ impl Task<'_> {
                 drop(both);
                 twice.union(&twice_of(partial)?).map_err(of(&partial.seen))?;
             }
-            let (other, others) = self.read(&partial.seen, &budget, held)?;
+            let (other, others) = self.read(&partial.seen, &budget, filters)?;
             metadata = union_metadata((&metadata, seen.inserted()), (&others, other.inserted()));
             seen.union(&other).map_err(of(&partial.seen))?;
         }
@@ -173,7 +174,7 @@ impl Task<'_> {
     /// # Errors
     /// If the partial filter is missing, damaged or of another job, or the file cannot be written.
     pub fn publish(&self, partial: &Path, metadata: &str, out: &Path) -> Result<BuildCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let (mut filter, spelled) = self.read(partial, &budget, 2)?;
         let (same, _) = self.read(partial, &budget, 2)?;
         let spelling = recorded_spelling(&spelled, filter.inserted()).unwrap_or_default();
@@ -194,10 +195,10 @@ impl Task<'_> {
         size: FilterSize,
         out: &Path,
     ) -> Result<BuildCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let mut filter = self.empty(size, &budget, 1)?;
         // Nothing is written to it.
-        let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
+        let spill_file = self.spill_file()?;
         let (mut hashes, mut answers) = (Vec::new(), BatchResults::new());
         let mut built = BuildCounts::default();
         for path in survivors {
@@ -232,14 +233,14 @@ impl Task<'_> {
         check_cancelled(self.settings.progress)
     }
 
-    /// Returns an empty filter, of which `held` are in memory at the same time.
+    /// Returns an empty filter, of which `filters` are in memory at the same time.
     pub(super) fn empty(
         &self,
         size: FilterSize,
         budget: &Budget,
-        held: u64,
+        filters: u64,
     ) -> Result<BloomFilter> {
-        self.check_memory(size.bytes, budget, held)?;
+        self.check_memory(size.bytes, budget, filters)?;
         let builder = BloomFilter::builder()
             .memory(ByteSize::bytes(size.bytes))
             .capacity(size.capacity.max(1));
@@ -247,8 +248,8 @@ impl Task<'_> {
         Ok(builder.hash(*self.hasher.spec()).build()?)
     }
 
-    fn check_memory(&self, bytes: u64, budget: &Budget, held: u64) -> Result<()> {
-        let needed = bytes.saturating_mul(held);
+    fn check_memory(&self, bytes: u64, budget: &Budget, filters: u64) -> Result<()> {
+        let needed = bytes.saturating_mul(filters);
         if needed <= budget.work {
             return Ok(());
         }
@@ -256,11 +257,11 @@ impl Task<'_> {
         Err(Error::memory_too_small(self.settings.memory_limit, needed.saturating_mul(2)))
     }
 
-    /// Reads a partial filter, of which `held` are in memory at the same time, and its metadata.
-    fn read(&self, path: &Path, budget: &Budget, held: u64) -> Result<(BloomFilter, String)> {
+    /// Reads a partial filter, of which `filters` are in memory at the same time, and its metadata.
+    fn read(&self, path: &Path, budget: &Budget, filters: u64) -> Result<(BloomFilter, String)> {
         let reading = |e| Error::work_io(path, "read", &e);
         let file = File::open(path).map_err(reading)?;
-        self.check_memory(file.metadata().map_err(reading)?.len(), budget, held)?;
+        self.check_memory(file.metadata().map_err(reading)?.len(), budget, filters)?;
         let read = BloomFilter::read_from(std::io::BufReader::with_capacity(1 << 18, file));
         let (filter, metadata) = read.map_err(|e| Error::work(path, e.to_string()))?;
         self.check_job(&filter, path)?;

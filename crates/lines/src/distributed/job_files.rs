@@ -1,7 +1,7 @@
 //! The types of files that tasks exchange.
 
-use crate::io::SectionKind;
 use crate::setops::Side;
+use crate::temp::SectionKind;
 
 impl Side {
     /// Survivors of this side.

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use super::range::OFFSET_BITS;
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{
+use crate::setops::{Partition, PartitionJoin, Partitioning, Polarity, SetOp, Side, Spans};
+use crate::temp::{
     FileSummary, NO_RANGES, RecordStream, Section, SectionFile, SectionKind, SectionWriter,
-    SpillFile, SpillWriter, TempDir,
+    SpillWriter,
 };
-use crate::memory::Budget;
-use crate::setops::{Partition, PartitionJoin, PartitionScheme, Polarity, SetOp, Side, Spans};
 
 /// All survivors of one input, in any order.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +56,7 @@ impl Task<'_> {
         others: &[SurvivorFiles<'_>],
         out: &Path,
     ) -> Result<JoinCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let mut partitions = None;
         let ranges = first.ranges;
         let first = self.covered(first, Side::First, partition, &mut partitions)?;
@@ -91,8 +90,8 @@ impl Task<'_> {
         let group = ranges.div_ceil(SpillWriter::max_streams(budget.work / 8)).max(1);
         let groups = ranges.div_ceil(group).max(1);
         let spans = Spans::even(0, group << OFFSET_BITS, groups);
-        let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
-        let scheme = PartitionScheme::new(partitions.unwrap_or(1));
+        let spill_file = self.spill_file()?;
+        let partitioning = Partitioning::new(partitions.unwrap_or(1));
         let join = PartitionJoin {
             op,
             polarity,
@@ -105,7 +104,7 @@ impl Task<'_> {
         };
         self.settings.progress.phase("deciding", Some(decided.bytes));
         let part = Partition { first, others: streams };
-        let mut result = join.join(vec![part], &scheme)?;
+        let mut result = join.join(vec![part], &partitioning)?;
         let positions = result.positions.pop().unwrap_or_default();
         let mut writer = SectionWriter::new(out, kind)?;
         for stream in &positions {

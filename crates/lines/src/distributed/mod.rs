@@ -97,7 +97,7 @@ mod task;
 mod tests;
 mod write;
 
-pub use crate::io::FileStamp;
+pub use crate::input::FileStamp;
 pub use crate::setops::Side;
 pub use build::{BuildCounts, FilterSize, PartialFilter};
 pub use join::{JoinCounts, SurvivorFiles};

@@ -8,9 +8,10 @@ use super::range::{FileRange, OFFSET_BITS, base, check_order, numbers};
 use super::shard_bits::ShardBits;
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{FileSummary, Input, RecordStream, SectionWriter, SpillFile, SpillWriter, TempDir};
+use crate::input::Input;
 use crate::memory::{Budget, least_records};
-use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, PartitionScheme, Side};
+use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, Partitioning, Side};
+use crate::temp::{FileSummary, RecordStream, SectionWriter, SpillWriter};
 
 /// The filters that exclude lines.
 #[derive(Clone, Copy)]
@@ -64,20 +65,29 @@ impl Task<'_> {
         }
         // Otherwise missing survivors could not be detected.
         check_order(ranges)?;
-        let (budget, inputs) = self.open(ranges)?;
-        let allowance = self.memory_beside(filters, &budget)?;
-        let scheme = self.partition_scheme(partitions, allowance, out)?;
-        let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
-        let mut spill = SpillWriter::new(&spill_file, scheme.partitions(), allowance);
+        let (context, inputs) = self.open(ranges)?;
+        let allowance = self.memory_beside(filters, &context.budget)?;
+        let partitioning = self.partitioning(partitions, allowance, out)?;
+        let spill_file = self.spill_file()?;
+        let mut spill = SpillWriter::new(&spill_file, partitioning.partitions(), allowance);
         let narrows = !matches!(narrow, Narrowing::Nothing);
         let mut keys =
             narrows.then(|| HashSink::Log(SpillWriter::new(&spill_file, 1, HASH_LOG_MEMORY)));
         let refs: Vec<_> = inputs.iter().collect();
-        let (role, passes) = (side, self.passes(budget));
+        let passes = self.passes(&context);
         let start = |input: usize| Ok(base(&ranges[input]));
         let mut write_records = |selector: LineSelector<'_>| {
             let (spill, keys) = (&mut spill, keys.as_mut());
-            passes.write_records("matching", &refs, role, selector, &scheme, start, spill, keys)
+            passes.write_records(
+                "matching",
+                &refs,
+                side,
+                selector,
+                &partitioning,
+                start,
+                spill,
+                keys,
+            )
         };
         let seen = match narrow {
             Narrowing::Nothing => write_records(LineSelector::All)?,
@@ -124,30 +134,25 @@ impl Task<'_> {
         filters: &[&dyn Membership],
         budget: &Budget,
     ) -> Result<u64> {
-        let held = filters.iter().map(|filter| filter.memory_usage().max(filter.size_bytes()));
-        let held = held.fold(0, u64::saturating_add);
-        let least = least_records(budget.work);
-        match budget.work.checked_sub(held) {
-            Some(left) if left >= least => Ok(left),
+        let taken = filters.iter().map(|filter| filter.memory_usage().max(filter.size_bytes()));
+        let taken = taken.fold(0, u64::saturating_add);
+        let min = least_records(budget.work);
+        match budget.work.checked_sub(taken) {
+            Some(left) if left >= min => Ok(left),
             _ => {
-                let needed = held.saturating_add(least).saturating_mul(2);
+                let needed = taken.saturating_add(min).saturating_mul(2);
                 Err(Error::memory_too_small(self.settings.memory_limit, needed))
             }
         }
     }
 
-    fn partition_scheme(
-        &self,
-        partitions: u64,
-        allowance: u64,
-        out: &Path,
-    ) -> Result<PartitionScheme> {
-        let most = SpillWriter::max_streams(allowance);
-        if (1..=most).contains(&partitions) {
-            return Ok(PartitionScheme::new(partitions));
+    fn partitioning(&self, partitions: u64, allowance: u64, out: &Path) -> Result<Partitioning> {
+        let max = SpillWriter::max_streams(allowance);
+        if (1..=max).contains(&partitions) {
+            return Ok(Partitioning::new(partitions));
         }
         let found = format!(
-            "is to be in {partitions} partitions, expected 1 to {most} with this memory; raise it, \
+            "is to be in {partitions} partitions, expected 1 to {max} with this memory; raise it, \
              or use fewer (what does not fit the memory is cut further)"
         );
         Err(Error::work(out, found))

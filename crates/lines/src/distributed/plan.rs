@@ -6,7 +6,8 @@ use super::build::FilterSize;
 use super::range::{FileRange, check_cancelled, open};
 use crate::error::Result;
 use crate::fingerprint::{LineHasher, Table};
-use crate::io::Input;
+use crate::input::Input;
+use crate::job_context::{JobContext, content_checks};
 use crate::memory::least_records;
 use crate::setops::{Sample, filter_bytes};
 use crate::settings::Settings;
@@ -37,11 +38,11 @@ pub struct RangePlan {
 /// # Errors
 /// If a file cannot be read, the memory is too small, or the job is cancelled.
 pub fn plan(settings: &Settings<'_>, ranges: &[FileRange]) -> Result<RangePlan> {
-    let budget = settings.budget()?;
+    let budget = JobContext::new(settings)?.budget;
     // Whole files are sampled: adjacent ranges would each need a read.
     let mut paths: Vec<_> = ranges.iter().map(|range| &range.path).collect();
     paths.dedup();
-    let checks = settings.content_checks();
+    let checks = content_checks(settings);
     let open = |path: &&PathBuf| {
         check_cancelled(settings.progress)?;
         Ok(open(path, &checks)?.with_keys(&settings.keys))

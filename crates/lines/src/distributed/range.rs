@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::io::{ContentChecks, FileStamp, Input, MAX_RANGES, NO_RANGES, Source};
+use crate::input::{ContentChecks, FileStamp, Input, Source, open_all};
 use crate::progress::Progress;
+use crate::temp::{MAX_RANGES, NO_RANGES};
 
 /// Bits of a position within a range; the bits above are the range's number.
 pub(super) const OFFSET_BITS: u32 = MAX_RANGES.leading_zeros() + 1;
@@ -69,7 +70,7 @@ pub(super) fn check_cancelled(progress: &dyn Progress) -> Result<()> {
 }
 
 pub(super) fn open(path: &std::path::Path, checks: &Arc<ContentChecks>) -> Result<Input> {
-    let mut inputs = Input::open_all(&[Source::Path(path.to_owned())], 0, checks)?;
+    let mut inputs = open_all(&[Source::Path(path.to_owned())], 0, checks)?;
     Ok(inputs.swap_remove(0))
 }
 

@@ -6,8 +6,8 @@ use super::range::{FileRange, numbers};
 use super::shards::{BLOCK, MAX_SHARDS, SMALL_BLOCK, SUMMARY_ENTRY, shard_of};
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{FileSummary, Section, SectionFile, SectionReader};
 use crate::setops::Side;
+use crate::temp::{FileSummary, Section, SectionFile, SectionReader};
 
 impl Task<'_> {
     /// Returns the bits for these ranges, by shard.

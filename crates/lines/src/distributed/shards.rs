@@ -29,12 +29,9 @@ use super::build::{BuildCounts, FilterSize, PartialFilter, write};
 use super::range::{FileRange, numbers};
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::io::{
-    FileSummary, Section, SectionFile, SectionKind, SectionWriter, SpillFile, SpillWriter, TempDir,
-};
-use crate::memory::Budget;
 use crate::scan::{Batch, Scratch};
 use crate::setops::{Side, contains_any};
+use crate::temp::{FileSummary, Section, SectionFile, SectionKind, SectionWriter, SpillWriter};
 
 /// Maximum number of shards: a task that reads all of them has a file of each open.
 pub(super) const MAX_SHARDS: u64 = 256;
@@ -68,15 +65,14 @@ impl Task<'_> {
         shards: u64,
         out: &Path,
     ) -> Result<BuildCounts> {
-        let (budget, inputs) = self.open(ranges)?;
-        let most = SpillWriter::max_streams(budget.work).min(MAX_SHARDS);
-        if !(1..=most).contains(&shards) {
-            let found =
-                format!("is to have {shards} shards, expected 1 to {most} with this memory");
+        let (context, inputs) = self.open(ranges)?;
+        let max = SpillWriter::max_streams(context.budget.work).min(MAX_SHARDS);
+        if !(1..=max).contains(&shards) {
+            let found = format!("is to have {shards} shards, expected 1 to {max} with this memory");
             return Err(Error::work(out, found));
         }
-        let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
-        let mut spill = SpillWriter::new(&spill_file, shards as usize, budget.work);
+        let spill_file = self.spill_file()?;
+        let mut spill = SpillWriter::new(&spill_file, shards as usize, context.budget.work);
         let refs: Vec<_> = inputs.iter().collect();
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.hash_lines(batch, self.hasher.spec());
@@ -88,7 +84,7 @@ impl Task<'_> {
             }
             Ok(ControlFlow::Continue(()))
         };
-        let seen = self.settings.pass(budget).run("hashing", &refs, map, fold)?;
+        let stats = context.pass().run("hashing", &refs, map, fold)?;
         let mut writer = SectionWriter::new(out, side.hashes())?;
         for stream in &spill.finish() {
             writer.section(stream.bytes(), |give| stream.for_each_block(&spill_file, give))?;
@@ -98,12 +94,12 @@ impl Task<'_> {
             job: self.job,
             first,
             last,
-            lines: seen.lines,
-            bytes: seen.bytes,
-            count: seen.lines,
+            lines: stats.lines,
+            bytes: stats.bytes,
+            count: stats.lines,
             cut: shards,
         })?;
-        Ok(BuildCounts { lines: seen.lines, bytes: seen.bytes, written })
+        Ok(BuildCounts { lines: stats.lines, bytes: stats.bytes, written })
     }
 
     /// Fills the filter of one shard with its hashes of all files. It is complete; no union is
@@ -119,10 +115,11 @@ impl Task<'_> {
         keys: &[PathBuf],
         out: &PartialFilter,
     ) -> Result<BuildCounts> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
-        let held = 1 + u64::from(out.twice.is_some());
-        let mut seen = self.empty(size, &budget, held)?;
-        let mut twice = out.twice.is_some().then(|| self.empty(size, &budget, held)).transpose()?;
+        let budget = self.budget()?;
+        let filters = 1 + u64::from(out.twice.is_some());
+        let mut seen = self.empty(size, &budget, filters)?;
+        let mut twice =
+            out.twice.is_some().then(|| self.empty(size, &budget, filters)).transpose()?;
         let (mut answers, mut known) = (BatchResults::new(), Vec::new());
         let mut built = BuildCounts::default();
         for path in keys {
@@ -166,7 +163,7 @@ impl Task<'_> {
         for filter in filters {
             self.check_job(*filter, Path::new("the filter of the shard"))?;
         }
-        self.memory_beside(filters, &Budget::new(self.settings.memory_limit, self.settings.jobs)?)?;
+        self.memory_beside(filters, &self.budget()?)?;
         let (mut built, mut shards, mut entries) = (BuildCounts::default(), 1, Vec::new());
         let mut writer = SectionWriter::new(out, side.bits())?;
         for path in keys {

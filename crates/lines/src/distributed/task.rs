@@ -2,11 +2,14 @@
 
 use super::range::{FileRange, OFFSET_BITS, open};
 use crate::error::{Error, Result};
+use crate::files::ByteRange;
 use crate::fingerprint::LineHasher;
-use crate::io::{self, Input, MAX_RANGES};
+use crate::input::Input;
+use crate::job_context::{JobContext, content_checks};
 use crate::memory::Budget;
 use crate::setops::JobPasses;
 use crate::settings::Settings;
+use crate::temp::{MAX_RANGES, SpillFile, TempDir};
 
 /// The secret keys of the hashes of one job, shared by its workers.
 ///
@@ -92,10 +95,20 @@ impl<'a> Task<'a> {
         JobKeys(self.hasher.secret_keys())
     }
 
+    /// Divides the memory of a task that reads no lines.
+    pub(super) fn budget(&self) -> Result<Budget> {
+        Budget::new(self.settings.memory_limit, self.settings.jobs)
+    }
+
+    /// Returns a file for the records of the task.
+    pub(super) fn spill_file(&self) -> Result<SpillFile> {
+        SpillFile::new(&TempDir::new(&self.settings.temp_dir))
+    }
+
     /// Opens the ranges as inputs, and divides the memory for them.
-    pub(super) fn open(&self, ranges: &[FileRange]) -> Result<(Budget, Vec<Input>)> {
-        let budget = self.settings.budget()?;
-        let checks = self.settings.content_checks();
+    pub(super) fn open(&self, ranges: &[FileRange]) -> Result<(JobContext<'a>, Vec<Input>)> {
+        let mut context = JobContext::new(self.settings)?;
+        let checks = content_checks(self.settings);
         let portion = |range: &FileRange| {
             let FileRange { start, end, .. } = *range;
             let bad =
@@ -111,14 +124,16 @@ impl<'a> Task<'a> {
                 let how = "its size or time is not what it was when it was cut";
                 return Err(Error::changed(input.name(), how));
             }
-            input.portion(io::ByteRange { start, end })
+            input.portion(ByteRange { start, end })
         };
         let inputs = ranges.iter().map(portion).collect::<Result<Vec<_>>>()?;
-        let packed = inputs.iter().any(Input::may_be_compressed);
-        Ok((if packed { budget.with_decoder() } else { budget }, inputs))
+        if inputs.iter().any(Input::may_be_compressed) {
+            context.budget = context.budget.with_decoder();
+        }
+        Ok((context, inputs))
     }
 
-    pub(super) fn passes(&self, budget: Budget) -> JobPasses<'_> {
-        JobPasses { pass: self.settings.pass(budget), hasher: &self.hasher }
+    pub(super) fn passes(&self, context: &JobContext<'a>) -> JobPasses<'_> {
+        JobPasses { pass: context.pass(), hasher: &self.hasher }
     }
 }

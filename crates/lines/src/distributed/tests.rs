@@ -12,9 +12,9 @@ use petal_testkit::scratch::Scratch;
 use super::range::*;
 use super::*;
 use crate::error::{ErrorKind, Result};
-use crate::io::{FileSummary, MAX_RANGES, SectionFile, SectionKind, SectionWriter};
 use crate::memory::MIN_MEMORY;
 use crate::settings::Settings;
+use crate::temp::{FileSummary, MAX_RANGES, SectionFile, SectionKind, SectionWriter};
 use crate::{Mode, Outputs, SetJob, SetOp};
 
 const VERBS: [SetOp; 3] = [SetOp::Common, SetOp::Diff, SetOp::Dedup];

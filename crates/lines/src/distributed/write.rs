@@ -8,12 +8,12 @@ use super::range::{FileRange, OFFSET_BITS, base, check_order};
 use super::task::Task;
 use crate::error::{Error, Result};
 use crate::filters::{CheckCounts, CheckOptions, check_inputs};
-use crate::io::{
-    FileSummary, Input, Outputs, Printer, RecordStream, SectionFile, SectionKind, SpillFile,
-    SpillWriter, TaskFile, TempDir,
-};
-use crate::memory::Budget;
+use crate::input::Input;
+use crate::output::Outputs;
 use crate::setops::{Polarity, PositionSet, PositionWriter, Spans, print_positions};
+use crate::temp::{
+    FileSummary, RecordStream, SectionFile, SectionKind, SpillFile, SpillWriter, TaskFile,
+};
 
 /// Counts of a written range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Task<'_> {
         answers: &[PathBuf],
         sinks: Outputs<'_>,
     ) -> Result<OutputCounts> {
-        let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
+        let spill_file = self.spill_file()?;
         let (polarity, mut positions) = self.positions(&[range], answers, &spill_file)?;
         self.print(range, polarity, positions.pop().unwrap_or_default(), &spill_file, sinks)
     }
@@ -60,9 +60,9 @@ impl Task<'_> {
         work: &Path,
     ) -> Result<OutputCounts> {
         let mut all = OutputCounts::default();
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         for takes in takes.chunks(SpillWriter::max_streams(budget.work / 4) as usize) {
-            let spill_file = SpillFile::new(&TempDir::new(&self.settings.temp_dir))?;
+            let spill_file = self.spill_file()?;
             let ranges: Vec<_> = takes.iter().map(|(range, _)| range).collect();
             let (polarity, positions) = self.positions(&ranges, answers, &spill_file)?;
             for ((range, out), positions) in takes.iter().zip(positions) {
@@ -86,7 +86,7 @@ impl Task<'_> {
         answers: &[PathBuf],
         spill_file: &SpillFile,
     ) -> Result<(Polarity, Vec<RecordStream>)> {
-        let budget = Budget::new(self.settings.memory_limit, self.settings.jobs)?;
+        let budget = self.budget()?;
         let Some((first, last)) = ranges.first().zip(ranges.last()) else {
             return Ok((Polarity::Kept, Vec::new()));
         };
@@ -141,18 +141,18 @@ impl Task<'_> {
         spill_file: &SpillFile,
         sinks: Outputs<'_>,
     ) -> Result<OutputCounts> {
-        let (budget, inputs) = self.open(std::slice::from_ref(range))?;
+        let (context, inputs) = self.open(std::slice::from_ref(range))?;
         let spans = Spans::whole(base(range), end(range, &inputs[0], &positions, spill_file)?);
         let positions = PositionSet::new(
             spans,
             vec![vec![positions]],
             spill_file,
-            budget.work / 2,
-            budget.workers,
+            context.budget.work / 2,
+            context.budget.workers,
         );
-        let mut printer = Printer::new(sinks, self.settings.delimiter, budget.chunk);
-        let pass = self.settings.pass(budget);
-        let seen = print_positions(
+        let mut printer = context.printer(sinks);
+        let pass = context.pass();
+        let stats = print_positions(
             &pass.chunks(),
             &inputs,
             base(range),
@@ -161,7 +161,7 @@ impl Task<'_> {
             &mut printer,
         )?;
         printer.flush()?;
-        Ok(OutputCounts { bytes: seen.bytes, written: 0 })
+        Ok(OutputCounts { bytes: stats.bytes, written: 0 })
     }
 
     /// Writes the lines that start in a range and that a filter reports as present, or as absent if
@@ -179,12 +179,12 @@ impl Task<'_> {
         invert: bool,
         out: Option<(&Path, &Path)>,
     ) -> Result<CheckCounts> {
-        let (budget, inputs) = self.open(std::slice::from_ref(range))?;
-        self.memory_beside(&[filter], &budget)?;
+        let (context, inputs) = self.open(std::slice::from_ref(range))?;
+        self.memory_beside(&[filter], &context.budget)?;
         let mut file = out.map(|(path, _)| TaskFile::new(path)).transpose()?;
         let options = CheckOptions { invert, ..CheckOptions::default() };
         let sink = file.as_mut().map(|file| file as &mut (dyn std::io::Write + Send));
-        let checked = check_inputs(self.settings, budget, filter, &inputs, options, sink)?;
+        let checked = check_inputs(&context, filter, &inputs, options, sink)?;
         if let Some((mut file, (_, work))) = file.zip(out) {
             file.sync()?;
             check_there(work)?;

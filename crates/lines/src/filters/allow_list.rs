@@ -11,9 +11,9 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::fingerprint::LineHasher;
-use crate::fingerprint::Table;
-use crate::io::Source;
+use crate::fingerprint::{LineHasher, Table};
+use crate::input::Source;
+use crate::job_context::JobContext;
 use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
@@ -31,10 +31,10 @@ impl AllowList {
     /// If an input cannot be read, or the memory limit is too low for its lines.
     pub fn read(settings: &Settings<'_>, inputs: &[Source]) -> Result<Self> {
         let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-        let (budget, inputs) = settings.open(inputs)?;
+        let (context, inputs) = JobContext::open(settings, inputs)?;
         let inputs: Vec<_> = inputs.iter().collect();
         let hasher = LineHasher::random()?;
-        let mut lines = Table::new(budget.work, 0)?;
+        let mut lines = Table::new(context.budget.work, 0)?;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.fingerprints.clear();
             hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
@@ -53,7 +53,7 @@ impl AllowList {
             }
             Ok(ControlFlow::Continue(()))
         };
-        settings.pass(budget).run("listing", &inputs, map, fold)?;
+        context.pass().run("listing", &inputs, map, fold)?;
         Ok(Self { hasher, lines })
     }
 

@@ -9,92 +9,100 @@ use petal::FilterType::{Cascade, Counting, Scalable, StaticFuse, Windowed};
 use petal::{AnyFilter, FilterCascade, FilterType, Membership, StaticFilter};
 
 use super::fill::{count_lines, fill, hashes};
-use super::spec::{BuiltFilter, FilterSpec};
+use super::spec::FilterSpec;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::io::Source;
+use crate::input::Source;
 use crate::numbers::{format_count, format_keys};
 use crate::settings::Settings;
 
 /// Parts that a window is planned in: the number of generations less one.
 const WINDOW_PARTS: u64 = 3;
 
-impl FilterSpec {
-    /// Builds the filter of all lines of the inputs.
-    ///
-    /// # Errors
-    /// If settings conflict; if the filter is larger than the memory limit, or full; if an input
-    /// cannot be read, or must be counted first and can be read only once.
-    pub fn build(&self, settings: &Settings<'_>, inputs: &[Source]) -> Result<BuiltFilter> {
-        let kind = self.filter_type()?;
-        match kind.is_fixed() {
-            true => self.build_at_once(kind, settings, inputs),
-            false => self.build_line_by_line(kind, settings, inputs),
+/// A filter that was built from lines.
+#[derive(Debug)]
+pub struct BuiltFilter {
+    /// The filter.
+    pub filter: AnyFilter,
+    /// Number of lines in the inputs.
+    pub lines: u64,
+    /// Number of passes over the inputs.
+    pub passes: u64,
+}
+
+/// Builds the filter of all lines of the inputs.
+///
+/// # Errors
+/// If settings conflict; if the filter is larger than the memory limit, or full; if an input
+/// cannot be read, or must be counted first and can be read only once.
+pub fn build(spec: &FilterSpec, settings: &Settings<'_>, inputs: &[Source]) -> Result<BuiltFilter> {
+    let kind = spec.filter_type()?;
+    match kind.is_fixed() {
+        true => build_at_once(spec, kind, settings, inputs),
+        false => build_line_by_line(spec, kind, settings, inputs),
+    }
+}
+
+/// Builds a filter of a type that inserts line by line.
+fn build_line_by_line(
+    spec: &FilterSpec,
+    kind: FilterType,
+    settings: &Settings<'_>,
+    inputs: &[Source],
+) -> Result<BuiltFilter> {
+    // Growing filters need no estimate of the number of keys; `last` is the capacity itself.
+    let not_needed = kind == Scalable || spec.last.is_some() || spec.is_sized_without_capacity();
+    let not_needed = not_needed.then_some(0);
+    let (keys, passes) = match spec.capacity.or(not_needed) {
+        Some(keys) => (keys, 1),
+        None => {
+            let lines = count_lines(settings, inputs)?.max(1);
+            // All lines are inserted at once, which may be only one part of the window.
+            (lines.saturating_mul(if kind == Windowed { WINDOW_PARTS } else { 1 }), 2)
         }
-    }
+    };
+    let mut filter = spec.empty(kind, keys)?;
+    let filled = fill(settings, filter.as_dyn_mut()?, inputs, spec.max_bytes());
+    let lines = filled.map_err(|error| explain_full(error, filter.as_dyn()))?.lines;
+    Ok(BuiltFilter { filter, lines, passes })
+}
 
-    /// Builds a filter of a type that inserts line by line.
-    fn build_line_by_line(
-        &self,
-        kind: FilterType,
-        settings: &Settings<'_>,
-        inputs: &[Source],
-    ) -> Result<BuiltFilter> {
-        // Growing filters need no estimate of the number of keys; `last` is the capacity itself.
-        let not_needed =
-            kind == Scalable || self.last.is_some() || self.is_sized_without_capacity();
-        let not_needed = not_needed.then_some(0);
-        let (keys, passes) = match self.capacity.or(not_needed) {
-            Some(keys) => (keys, 1),
-            None => {
-                let lines = count_lines(settings, inputs)?.max(1);
-                // All lines are inserted at once, which may be only one part of the window.
-                (lines.saturating_mul(if kind == Windowed { WINDOW_PARTS } else { 1 }), 2)
-            }
-        };
-        let mut filter = self.empty(kind, keys)?;
-        let filled = fill(settings, filter.as_dyn_mut()?, inputs, self.max_bytes());
-        let lines = filled.map_err(|error| explain_full(error, filter.as_dyn()))?.lines;
-        Ok(BuiltFilter { filter, lines, passes })
-    }
+/// Builds a filter of an immutable type from all lines at once.
+fn build_at_once(
+    spec: &FilterSpec,
+    kind: FilterType,
+    settings: &Settings<'_>,
+    inputs: &[Source],
+) -> Result<BuiltFilter> {
+    let (hash, rate) = (spec.hash()?, spec.target_fpr());
+    let threads = NonZeroUsize::new(settings.jobs).unwrap_or(NonZeroUsize::MIN);
+    let members = hashes(settings, &hash, inputs, 0)?;
+    let lines = members.len() as u64;
+    let filter = if kind == Cascade {
+        let others = hashes(settings, &hash, &spec.not_in, lines)?;
+        let builder = FilterCascade::builder().fpr(rate).hash(hash).threads(threads);
+        let cascade = builder.from_mixed_hashes(members, others);
+        AnyFilter::from(cascade.map_err(|error| match error.contradictions().len() {
+            0 => error.into(),
+            lines => contradiction(spec, lines as u64),
+        })?)
+    } else {
+        let builder = StaticFilter::builder().hash(hash).fpr(rate).threads(threads);
+        let builder = builder.fuse(kind == StaticFuse);
+        AnyFilter::from(builder.from_mixed_hashes(members)?)
+    };
+    spec.check_size(&filter)?;
+    Ok(BuiltFilter { filter, lines, passes: 1 })
+}
 
-    /// Builds a filter of an immutable type from all lines at once.
-    fn build_at_once(
-        &self,
-        kind: FilterType,
-        settings: &Settings<'_>,
-        inputs: &[Source],
-    ) -> Result<BuiltFilter> {
-        let (hash, rate) = (self.hash()?, self.target_fpr());
-        let threads = NonZeroUsize::new(settings.jobs).unwrap_or(NonZeroUsize::MIN);
-        let members = hashes(settings, &hash, inputs, 0)?;
-        let lines = members.len() as u64;
-        let filter = if kind == Cascade {
-            let others = hashes(settings, &hash, &self.not_in, lines)?;
-            let builder = FilterCascade::builder().fpr(rate).hash(hash).threads(threads);
-            let cascade = builder.from_mixed_hashes(members, others);
-            AnyFilter::from(cascade.map_err(|error| match error.contradictions().len() {
-                0 => error.into(),
-                lines => self.contradiction(lines as u64),
-            })?)
-        } else {
-            let builder = StaticFilter::builder().hash(hash).fpr(rate).threads(threads);
-            let builder = builder.fuse(kind == StaticFuse);
-            AnyFilter::from(builder.from_mixed_hashes(members)?)
-        };
-        self.check_size(&filter)?;
-        Ok(BuiltFilter { filter, lines, passes: 1 })
-    }
-
-    /// The error of lines that are both members and non-members.
-    fn contradiction(&self, lines: u64) -> Error {
-        let files = self.not_in.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        let are = if lines == 1 { "line is" } else { "lines are" };
-        let problem = format!("{} {are} in the other inputs too", format_count(lines));
-        Error::new(ErrorKind::Setting, problem)
-            .of(files)
-            .advise("remove them from one side")
-            .advise(Advice::FindCommonLines)
-    }
+/// The error of lines that are both members and non-members.
+fn contradiction(spec: &FilterSpec, lines: u64) -> Error {
+    let files = spec.not_in.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let are = if lines == 1 { "line is" } else { "lines are" };
+    let problem = format!("{} {are} in the other inputs too", format_count(lines));
+    Error::new(ErrorKind::Setting, problem)
+        .of(files)
+        .advise("remove them from one side")
+        .advise(Advice::FindCommonLines)
 }
 
 /// A quotient filter that is full below this load has one crowded bucket.
@@ -131,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::error::*;
-    use crate::io::Source;
+    use crate::input::Source;
     use crate::memory::MIN_MEMORY;
 
     fn lines(scratch: &Scratch, name: &str, count: u64) -> Source {
@@ -150,7 +158,7 @@ mod tests {
                 memory_limit: Some(1 << 30),
                 ..FilterSpec::default()
             };
-            let made = spec.build(&Settings::new(MIN_MEMORY), std::slice::from_ref(&input));
+            let made = build(&spec, &Settings::new(MIN_MEMORY), std::slice::from_ref(&input));
             let filter = made.unwrap().filter;
             assert!(filter.as_dyn().size_bytes() < 1 << 17, "{kind}");
             assert!(filter.as_dyn().target_fpr() < 1.1e-9, "{kind}");
@@ -173,7 +181,7 @@ mod tests {
                     continue;
                 }
                 let plan = spec.plan(5000).unwrap();
-                let made = spec.build(&settings, std::slice::from_ref(&input)).unwrap().filter;
+                let made = build(&spec, &settings, std::slice::from_ref(&input)).unwrap().filter;
                 assert_eq!(plan.size_bytes(), made.as_dyn().size_bytes(), "{spec:?}");
                 assert_eq!(plan.target_fpr(), made.as_dyn().target_fpr(), "{spec:?}");
             }
@@ -187,12 +195,12 @@ mod tests {
             if let Bloom | Classic | Counting | CountingClassic = kind {
                 let mut by_memory = petal::FilterSpec::new(kind);
                 (by_memory.fpr, by_memory.memory) = (spec.fpr, Some(petal::ByteSize::mib(64)));
-                let most = by_memory.plan().unwrap().capacity();
+                let max = by_memory.plan().unwrap().capacity();
                 let spec = |keys| FilterSpec { capacity: Some(keys), ..spec.clone() };
-                assert!(spec(most).plan(most).unwrap().size_bytes() <= 1 << 26);
-                let made = spec(most).build(&settings, std::slice::from_ref(&input)).unwrap();
+                assert!(spec(max).plan(max).unwrap().size_bytes() <= 1 << 26);
+                let made = build(&spec(max), &settings, std::slice::from_ref(&input)).unwrap();
                 assert!(made.filter.as_dyn().size_bytes() <= 1 << 26);
-                let error = spec(most + 1).plan(most + 1).unwrap_err();
+                let error = spec(max + 1).plan(max + 1).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Memory, "{error}");
             }
         }
@@ -323,7 +331,7 @@ mod tests {
         ];
         let settings = Settings::new(MIN_MEMORY);
         for (spec, expected) in cases {
-            let error = spec.build(&settings, std::slice::from_ref(&input)).unwrap_err();
+            let error = build(&spec, &settings, std::slice::from_ref(&input)).unwrap_err();
             assert_eq!((error.setting(), error.advice()), (expected.0, &expected.1[..]), "{error}");
             let text = error.to_string();
             assert!(!text.contains(" -") && !text.contains("petal "), "{text}");
@@ -331,7 +339,7 @@ mod tests {
             assert!(kinds.contains(&error.kind()), "{text}: {:?}", error.kind());
         }
         for filter_type in [Bloom, Classic] {
-            let made = memory(2048, filter_type).build(&settings, std::slice::from_ref(&input));
+            let made = build(&memory(2048, filter_type), &settings, std::slice::from_ref(&input));
             let error = made.unwrap_err();
             let [Raise(MemoryLimit), Advice::OmitFpr(best)] = error.advice() else {
                 panic!("{error}");
@@ -361,11 +369,11 @@ mod tests {
             (FilterSpec { filter_type: Some(Static), ..none.clone() }, Static, 1),
             (FilterSpec { keyed: true, ..none }, Bloom, 2),
         ] {
-            let made = spec.build(&settings, std::slice::from_ref(&a)).unwrap();
-            let held = made.filter.as_dyn().inserted();
+            let made = build(&spec, &settings, std::slice::from_ref(&a)).unwrap();
+            let inserted = made.filter.as_dyn().inserted();
             assert_eq!(made.filter.as_dyn().filter_type(), kind, "{spec:?}");
             assert_eq!((made.lines, made.passes), (3000, passes), "{spec:?}");
-            assert!((2900..=3000).contains(&held), "{spec:?}: {held}");
+            assert!((2900..=3000).contains(&inserted), "{spec:?}: {inserted}");
         }
     }
 }

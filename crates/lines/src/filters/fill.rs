@@ -8,8 +8,10 @@ use petal::{FilterType, HashSpec, MembershipMut};
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilterMut, LineHash as _};
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::io::{Input, Outputs, Printer, Source};
+use crate::input::{Input, Source};
+use crate::job_context::JobContext;
 use crate::numbers::format_size;
+use crate::output::Outputs;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 
@@ -38,7 +40,7 @@ pub struct RemoveCounts {
 /// # Errors
 /// If an input cannot be read, or only once.
 pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
-    let (budget, inputs) = settings.open(inputs)?;
+    let (context, inputs) = JobContext::open(settings, inputs)?;
     if !inputs.iter().all(Input::is_repeatable) {
         let problem = "an input that can be read only once cannot be counted first";
         return Err(Error::setting_is(Setting::Capacity, problem)
@@ -46,8 +48,8 @@ pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
     }
     let inputs: Vec<_> = inputs.iter().collect();
     let fold = |_: &Batch<'_>, _: &mut Scratch| Ok(ControlFlow::Continue(()));
-    let seen = settings.pass(budget).run("counting", &inputs, |_, _| {}, fold)?;
-    Ok(seen.lines)
+    let stats = context.pass().run("counting", &inputs, |_, _| {}, fold)?;
+    Ok(stats.lines)
 }
 
 /// Inserts every line of the inputs into a filter, which may grow to `max_bytes`.
@@ -63,7 +65,7 @@ pub fn fill<F: LineFilterMut + ?Sized>(
     inputs: &[Source],
     max_bytes: u64,
 ) -> Result<FillCounts> {
-    let (budget, inputs) = settings.open(inputs)?;
+    let (context, inputs) = JobContext::open(settings, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.member_hash();
     let mut new = 0;
@@ -90,13 +92,13 @@ pub fn fill<F: LineFilterMut + ?Sized>(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let pass = settings.pass(budget).with_words(hash.words());
-    let seen = pass.run("filling", &inputs, hashing(hash), fold)?;
-    Ok(FillCounts { lines: seen.lines, new })
+    let pass = context.pass().with_words(hash.words());
+    let stats = pass.run("filling", &inputs, hashing(hash), fold)?;
+    Ok(FillCounts { lines: stats.lines, new })
 }
 
 /// Returns the hashes of all lines of the inputs, in order, for filters that are built at once.
-/// `held`: number of hashes that the caller already has.
+/// `existing`: number of hashes that the caller already has.
 ///
 /// Cost: one pass and 8 bytes per line; as much again is reserved for the filter.
 ///
@@ -106,17 +108,17 @@ pub fn hashes(
     settings: &Settings<'_>,
     hash: &HashSpec,
     inputs: &[Source],
-    held: u64,
+    existing: u64,
 ) -> Result<Vec<u64>> {
     let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-    let (budget, inputs) = settings.open(inputs)?;
+    let (context, inputs) = JobContext::open(settings, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
-    let most = (budget.work / 16).saturating_sub(held);
+    let max = (context.budget.work / 16).saturating_sub(existing);
     let mut hashes = Vec::new();
     let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
         let more = scratch.hashes.len();
         let count = (hashes.len() + more) as u64;
-        if count > most {
+        if count > max {
             let limit = format_size(settings.memory_limit);
             let problem = format!("the hashes of its lines do not fit {limit} of memory");
             return Err(Error::new(ErrorKind::Memory, problem)
@@ -127,7 +129,7 @@ pub fn hashes(
         hashes.extend_from_slice(&scratch.hashes);
         Ok(ControlFlow::Continue(()))
     };
-    settings.pass(budget).run("hashing", &inputs, hashing(*hash), fold)?;
+    context.pass().run("hashing", &inputs, hashing(*hash), fold)?;
     Ok(hashes)
 }
 
@@ -146,12 +148,11 @@ pub fn remove(
     inputs: &[Source],
     missing: Option<&mut (dyn Write + Send)>,
 ) -> Result<RemoveCounts> {
-    let (budget, inputs) = settings.open(inputs)?;
-    let pass = settings.pass(budget);
+    let (context, inputs) = JobContext::open(settings, inputs)?;
+    let pass = context.pass();
     let outputs = Outputs { kept: missing, rest: None };
-    let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
-    let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
-    settings.print_start(&mut printer, &inputs)?;
+    let mut rows = context.row_outputs(outputs, &inputs)?;
+    let mut printer = context.started_printer(rows.outputs(), &inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.hash_spec();
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
@@ -161,12 +162,12 @@ pub fn remove(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let seen = pass.run("removing", &inputs, hashing(hash), fold)?;
+    let stats = pass.run("removing", &inputs, hashing(hash), fold)?;
     printer.flush()?;
     let missing = printer.lines;
     drop(printer);
     rows.finish()?;
-    Ok(RemoveCounts { lines: seen.lines, missing })
+    Ok(RemoveCounts { lines: stats.lines, missing })
 }
 
 #[cfg(test)]
@@ -192,8 +193,8 @@ mod tests {
         let filled = fill(&settings, &mut *filter, &members, u64::MAX).unwrap();
         assert_eq!(filled, FillCounts { lines: 30_000, new: 30_000 });
         let mut out = Vec::new();
-        let held = CheckOptions::default();
-        let checked = check(&settings, &*filter, &others, held, Some(&mut out)).unwrap();
+        let options = CheckOptions::default();
+        let checked = check(&settings, &*filter, &others, options, Some(&mut out)).unwrap();
         assert_eq!(checked, CheckCounts { lines: 30_000, found: 10_000 });
         let expect: String = text(20_000).lines().take(10_000).map(|l| format!("{l}\n")).collect();
         assert!(out == expect.as_bytes());

@@ -2,7 +2,7 @@
 
 use super::line_filter::LineHash;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::Input;
+use crate::input::Input;
 use crate::scan::{Batch, Scratch};
 
 /// Returns a function that hashes the key of every line of a batch.

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::Source;
+use crate::input::Source;
+use crate::job_context::JobContext;
 use crate::numbers::format_size;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
@@ -29,7 +30,7 @@ impl LineBuffer {
         each: u64,
     ) -> Result<Self> {
         let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-        let (budget, inputs) = settings.open(inputs)?;
+        let (context, inputs) = JobContext::open(settings, inputs)?;
         let inputs: Vec<_> = inputs.iter().collect();
         let mut buffer = Self::default();
         let fold = |batch: &Batch<'_>, _: &mut Scratch| {
@@ -38,8 +39,8 @@ impl LineBuffer {
             // The capacity of a vector is up to twice its length.
             let bytes = 2 * ((buffer.bytes.len() + length) as u64 + lines * 8);
             if bytes.saturating_add(lines.saturating_mul(each)) > max_bytes {
-                let most = format_size(max_bytes);
-                let problem = format!("its lines take more than the {most} of memory for them");
+                let max = format_size(max_bytes);
+                let problem = format!("its lines take more than the {max} of memory for them");
                 return Err(Error::new(ErrorKind::LineBuffer, problem)
                     .of(names.join(" "))
                     .advise("give fewer lines"));
@@ -53,7 +54,7 @@ impl LineBuffer {
             }
             Ok(ControlFlow::Continue(()))
         };
-        settings.pass(budget).run("reading", &inputs, |_, _| {}, fold)?;
+        context.pass().run("reading", &inputs, |_, _| {}, fold)?;
         Ok(buffer)
     }
 

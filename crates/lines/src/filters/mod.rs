@@ -6,19 +6,19 @@ mod fill;
 mod hashing;
 mod line_buffer;
 mod line_filter;
-mod plan;
+mod metadata;
 mod query;
 mod spec;
 
 pub use allow_list::AllowList;
-pub use build::explain_full;
+pub use build::{BuiltFilter, build, explain_full};
 pub use fill::{FillCounts, RemoveCounts, count_lines, fill, hashes, remove};
 pub use line_buffer::LineBuffer;
 pub use line_filter::{LineFilter, LineFilterMut, LineHash};
+pub use metadata::{
+    METADATA, filter_metadata, recorded_keys, recorded_log_id, recorded_spelling,
+    recorded_transforms, union_metadata, with_keys_of, with_log_id, with_spelling,
+};
 pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
-pub use spec::{
-    BuiltFilter, FilterSpec, METADATA, filter_metadata, recorded_keys, recorded_log_id,
-    recorded_spelling, recorded_transforms, union_metadata, with_keys_of, with_log_id,
-    with_spelling,
-};
+pub use spec::FilterSpec;

@@ -7,8 +7,9 @@ use super::allow_list::AllowList;
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilter, LineHash as _};
 use crate::error::Result;
-use crate::io::{Input, Outputs, Printer, Source};
-use crate::memory::Budget;
+use crate::input::{Input, Source};
+use crate::job_context::JobContext;
+use crate::output::Outputs;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
 
@@ -40,14 +41,13 @@ pub fn check<F: LineFilter + ?Sized>(
     options: CheckOptions<'_>,
     output: Option<&mut (dyn Write + Send)>,
 ) -> Result<CheckCounts> {
-    let (budget, inputs) = settings.open(inputs)?;
-    check_inputs(settings, budget, filter, &inputs, options, output)
+    let (context, inputs) = JobContext::open(settings, inputs)?;
+    check_inputs(&context, filter, &inputs, options, output)
 }
 
 /// [`check`] of open inputs.
 pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
-    settings: &Settings<'_>,
-    budget: Budget,
+    context: &JobContext<'_>,
     filter: &F,
     inputs: &[Input],
     options: CheckOptions<'_>,
@@ -55,11 +55,10 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
 ) -> Result<CheckCounts> {
     let live = !inputs.iter().all(Input::is_repeatable);
     let hash = filter.line_hash();
-    let pass = settings.pass(budget).with_words(hash.words());
+    let pass = context.pass().with_words(hash.words());
     let outputs = Outputs { kept: output, rest: None };
-    let mut rows = settings.row_outputs(outputs, inputs, &budget)?;
-    let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
-    settings.print_start(&mut printer, inputs)?;
+    let mut rows = context.row_outputs(outputs, inputs)?;
+    let mut printer = context.started_printer(rows.outputs(), inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = hashing(hash);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
@@ -71,8 +70,8 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
         filter.contains_hashes(&scratch.hashes, &mut scratch.results);
         let answers = &scratch.results;
         let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.key(line)));
-        let held = |line| answers.get(line) && !allowed(line);
-        scratch.selected.extend((0..batch.len()).filter(|&line| held(line) != options.invert));
+        let found = |line| answers.get(line) && !allowed(line);
+        scratch.selected.extend((0..batch.len()).filter(|&line| found(line) != options.invert));
     };
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         refuse_bad_line(&inputs, batch, scratch)?;
@@ -84,10 +83,10 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let seen = pass.run("checking", &inputs, map, fold)?;
+    let stats = pass.run("checking", &inputs, map, fold)?;
     printer.flush()?;
     let found = printer.lines;
     drop(printer);
     rows.finish()?;
-    Ok(CheckCounts { lines: seen.lines, found })
+    Ok(CheckCounts { lines: stats.lines, found })
 }

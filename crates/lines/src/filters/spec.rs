@@ -1,4 +1,4 @@
-//! The specification of a filter of lines.
+//! The specification of a filter of lines, and its plan: the library's, within the memory limit.
 //!
 //! Building from the same specification and the same lines gives the same filter, bit for bit.
 //! Conflicting settings are an error before any input is read.
@@ -7,206 +7,15 @@ use petal::FilterType::{
     Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient,
     Windowed,
 };
-use petal::{AnyFilter, FilterType, HashSpec};
+use petal::{AnyFilter, ByteSize, FilterType, HashSpec, Plan};
 
-use crate::error::{Advice, Error, Result, Setting};
-use crate::io::Source;
-use crate::keys::{
-    Fields, HexCase, KeySpec, LineEnds, Spelling, Transform, parse_transforms, transforms_text,
-};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting};
+use crate::input::Source;
 use crate::memory::MemoryLimit;
+use crate::numbers::{format_count, format_keys, format_rate, format_size};
 
-/// The metadata of filter files that are built from lines. It has no time stamp and no file names,
-/// so the same lines give the same file.
-pub const METADATA: &str = concat!(
-    r#"{"producer":"petal "#,
-    env!("CARGO_PKG_VERSION"),
-    r#"","keys":"lines as bytes, without their delimiter"}"#
-);
-
-/// What [`METADATA`] says of the keys.
-const LINES: &str = "lines as bytes, without their delimiter";
-
-/// The field of the metadata that says what the keys are.
-const KEYS: &str = "keys";
-
-/// The field of the metadata with the names of the transforms, separated by commas.
-const KEY_TRANSFORM: &str = "key_transform";
-
-/// The field of the metadata with the line ends whose CR is part of a key, and its values; LF is not
-/// recorded.
-const LINE_ENDS: &str = "line_ends";
-const CRLF: &str = "CRLF";
-const BOTH_ENDS: &str = "LF and CRLF";
-
-/// The field of the metadata with the case of keys that all are hexadecimal, and its values.
-const HEX_CASE: &str = "hex_case";
-const LOWER: &str = "lower";
-const UPPER: &str = "upper";
-
-/// The field of the metadata with the id of a fingerprint log.
-const LOG_ID: &str = "exact";
-
-/// Returns the metadata of a filter whose keys are made in this way.
-#[must_use]
-pub fn filter_metadata(keys: &KeySpec) -> String {
-    let metadata = match keys.fields {
-        Fields::Line => METADATA.to_owned(),
-        _ => with_field(METADATA, KEYS, keys.fields.to_string()),
-    };
-    match &keys.transforms[..] {
-        [] => metadata,
-        transforms => with_field(&metadata, KEY_TRANSFORM, transforms_text(transforms)),
-    }
-}
-
-/// Returns what the keys of a filter are, from its metadata: usually one text, several if keys of
-/// different fields were added. Empty if the metadata does not say it.
-#[must_use]
-pub fn recorded_keys(metadata: &str) -> Vec<String> {
-    let fields: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
-    match &fields[KEYS] {
-        serde_json::Value::String(one) => vec![one.clone()],
-        serde_json::Value::Array(several) => {
-            several.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Returns the metadata of a filter to which keys of another filter, or of a job, were added, given
-/// the metadata of both.
-#[must_use]
-pub fn with_keys_of(metadata: &str, other: &str) -> String {
-    let mut keys = recorded_keys(metadata);
-    let known = keys.len();
-    for text in recorded_keys(other) {
-        if !keys.contains(&text) {
-            keys.push(text);
-        }
-    }
-    match keys.len() == known || known == 0 {
-        true => metadata.to_owned(),
-        false => with_field(metadata, KEYS, keys),
-    }
-}
-
-/// Returns the transforms of a filter's keys, from its metadata; `None` if it is not the metadata of
-/// a filter of lines. Filters of earlier versions have none.
-///
-/// # Errors
-/// The list, if this version of petal does not know a transform.
-pub fn recorded_transforms(metadata: &str) -> std::result::Result<Option<Vec<Transform>>, String> {
-    let fields = |text| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
-    let recorded = fields(metadata);
-    match &recorded[KEY_TRANSFORM] {
-        serde_json::Value::Null => {
-            let known = |keys: &String| {
-                keys == LINES || keys.contains(" of CSV") || keys.ends_with(" of JSON")
-            };
-            let keys = recorded_keys(metadata);
-            Ok((!keys.is_empty() && keys.iter().all(known)).then(Vec::new))
-        }
-        serde_json::Value::String(list) => {
-            parse_transforms(list).map(Some).map_err(|_| list.clone())
-        }
-        other => Err(other.to_string()),
-    }
-}
-
-/// Returns whether it is the metadata of a filter of lines, of this version or another one.
-fn is_of_lines(metadata: &str) -> bool {
-    recorded_transforms(metadata) != Ok(None)
-}
-
-/// Returns how the keys of a filter with `inserted` keys are spelled, from its metadata; `None` if it is
-/// not the metadata of a filter of lines. Filters of earlier versions record no case.
-#[must_use]
-pub fn recorded_spelling(metadata: &str, inserted: u64) -> Option<Spelling> {
-    if !is_of_lines(metadata) {
-        return None;
-    }
-    let fields: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
-    let ends = match fields[LINE_ENDS].as_str() {
-        Some(CRLF) => LineEnds::Crlf,
-        Some(BOTH_ENDS) => LineEnds::Both,
-        _ => LineEnds::Lf,
-    };
-    let case = match fields[HEX_CASE].as_str() {
-        Some(LOWER) => Some(HexCase::Lower),
-        Some(UPPER) => Some(HexCase::Upper),
-        _ => None,
-    };
-    Some(if inserted == 0 { Spelling::default() } else { Spelling::new(ends, case) })
-}
-
-/// Returns the metadata of a filter whose keys are spelled in this way; as it is if it is not the
-/// metadata of a filter of lines.
-#[must_use]
-pub fn with_spelling(metadata: &str, spelling: Spelling) -> String {
-    if !is_of_lines(metadata) {
-        return metadata.to_owned();
-    }
-    let ends = match spelling.line_ends() {
-        Some(LineEnds::Crlf) => CRLF.into(),
-        Some(LineEnds::Both) => BOTH_ENDS.into(),
-        Some(LineEnds::Lf) | None => serde_json::Value::Null,
-    };
-    let case = match spelling.hex_case() {
-        Some(HexCase::Lower) => LOWER.into(),
-        Some(HexCase::Upper) => UPPER.into(),
-        None => serde_json::Value::Null,
-    };
-    // In this order whatever was recorded before.
-    let metadata = with_field(metadata, HEX_CASE, NULL);
-    with_field(&with_field(&metadata, LINE_ENDS, ends), HEX_CASE, case)
-}
-
-/// Returns the metadata of the union of two filters, given the metadata and the number of keys of both.
-/// It is not known how keys are spelled whose metadata is not that of lines.
-#[must_use]
-pub fn union_metadata((metadata, inserted): (&str, u64), (other, others): (&str, u64)) -> String {
-    let union = with_keys_of(metadata, other);
-    let Some(recorded) = recorded_spelling(metadata, inserted) else { return union };
-    let unknown = || if others == 0 { Spelling::default() } else { Spelling::UNKNOWN };
-    let added = recorded_spelling(other, others).unwrap_or_else(unknown);
-    with_spelling(&union, recorded.union(added))
-}
-
-/// Returns the metadata of a filter that belongs to a fingerprint log, whose
-/// [`pair_id`](crate::FingerprintLog::pair_id) this is.
-#[must_use]
-pub fn with_log_id(metadata: &str, id: u64) -> String {
-    with_field(metadata, LOG_ID, format!("{id:016x}"))
-}
-
-/// Returns the id of the fingerprint log that a filter belongs to, from its metadata; `None` if it
-/// belongs to none.
-#[must_use]
-pub fn recorded_log_id(metadata: &str) -> Option<u64> {
-    let fields: serde_json::Value = serde_json::from_str(metadata).ok()?;
-    u64::from_str_radix(fields[LOG_ID].as_str()?, 16).ok()
-}
-
-/// Returns the metadata with another field, or with one less if the value is null; as it is if nothing
-/// changes or it is not an object of JSON.
-fn with_field(metadata: &str, name: &str, value: impl Into<serde_json::Value>) -> String {
-    let (value, parsed) = (value.into(), serde_json::from_str(metadata));
-    match parsed {
-        Ok(serde_json::Value::Object(mut fields))
-            if fields.get(name).unwrap_or(&NULL) != &value =>
-        {
-            match value {
-                serde_json::Value::Null => drop(fields.shift_remove(name)),
-                value => drop(fields.insert(name.to_owned(), value)),
-            }
-            serde_json::Value::Object(fields).to_string()
-        }
-        _ => metadata.to_owned(),
-    }
-}
-
-const NULL: serde_json::Value = serde_json::Value::Null;
+/// Growth of a quotient filter without a maximum capacity: four bits per key.
+const GROWTH: u64 = 16;
 
 /// The specification of a filter of lines; `None` selects the default.
 #[derive(Clone, Debug, Default)]
@@ -248,17 +57,6 @@ pub struct FilterSpec {
     pub seed: u64,
     /// Use a hash with a new random secret.
     pub keyed: bool,
-}
-
-/// A filter that was built from lines.
-#[derive(Debug)]
-pub struct BuiltFilter {
-    /// The filter.
-    pub filter: AnyFilter,
-    /// Number of lines in the inputs.
-    pub lines: u64,
-    /// Number of passes over the inputs.
-    pub passes: u64,
 }
 
 impl FilterSpec {
@@ -394,7 +192,7 @@ impl FilterSpec {
     }
 
     /// Whether the memory limit alone determines the size.
-    pub(super) fn is_sized_by_memory(&self) -> bool {
+    fn is_sized_by_memory(&self) -> bool {
         self.memory_limit.is_some() && self.fpr.is_none() && self.bits.is_none()
     }
 
@@ -407,97 +205,144 @@ impl FilterSpec {
     pub(super) fn max_bytes(&self) -> u64 {
         self.memory_limit.unwrap_or_else(|| MemoryLimit::DEFAULT.bytes())
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::keys::JsonValues;
-
-    #[test]
-    fn id_of_a_fingerprint_log_is_read_back() {
-        assert_eq!(recorded_log_id(&with_log_id(METADATA, 0xabc)), Some(0xabc));
-        assert_eq!(recorded_keys(&with_log_id(METADATA, u64::MAX)), [LINES]);
-        for other in [METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
-            assert_eq!(recorded_log_id(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn metadata_lists_the_fields_of_all_keys() {
-        let of = |pointer: &str| {
-            let fields = Fields::Json(JsonValues(vec![pointer.parse().unwrap()]));
-            filter_metadata(&KeySpec { fields, ..KeySpec::default() })
+    /// Returns the size and the rates of the filter that [`build`](crate::build) makes for `keys`
+    /// lines, without allocating it.
+    ///
+    /// # Errors
+    /// As `build`; without a memory limit, the filter may be larger than the available memory.
+    pub fn plan(&self, keys: u64) -> Result<Plan> {
+        let kind = self.filter_type()?;
+        let limited = Self {
+            memory_limit: self.memory_limit.or(Some(u64::MAX)),
+            fpr: self.fpr.or_else(|| {
+                let is_free = self.memory_limit.is_none() && self.bits.is_none();
+                is_free.then_some(Self::DEFAULT_FPR)
+            }),
+            ..self.clone()
         };
-        let (a, b) = (of("/a"), of("/b"));
-        assert_eq!(with_keys_of(&a, &a), a);
-        let both = with_keys_of(&a, &b);
-        let texts = [r#"value "/a" of JSON"#, r#"value "/b" of JSON"#];
-        assert_eq!(recorded_keys(&both), texts);
-        assert_eq!(recorded_transforms(&both), Ok(Some(vec![])));
-        assert_eq!(with_keys_of(&both, &b), both);
-        let all = with_keys_of(&both, METADATA);
-        assert_eq!(recorded_keys(&all), [texts[0], texts[1], LINES]);
-        assert_eq!(recorded_transforms(&all), Ok(Some(vec![])));
-        // Nothing is known of the keys of other programs.
-        for other in ["", "{}", "text"] {
-            assert_eq!(with_keys_of(other, &a), other);
-            assert_eq!(with_keys_of(&a, other), a);
+        limited.plan_within_limit(kind, keys)
+    }
+
+    /// Returns the empty filter for `keys` lines.
+    pub(super) fn empty(&self, kind: FilterType, keys: u64) -> Result<AnyFilter> {
+        let plan = self.plan_within_limit(kind, keys)?;
+        let mut filter = plan.build().map_err(|error| self.explain(kind, error))?;
+        if let AnyFilter::Windowed(filter) = &mut filter {
+            filter.advance_to(self.now);
+        }
+        Ok(filter)
+    }
+
+    fn plan_within_limit(&self, kind: FilterType, keys: u64) -> Result<Plan> {
+        let spec = self.library_spec(kind, keys)?;
+        let plan = spec.plan().map_err(|error| self.explain(kind, error))?;
+        if plan.size_bytes() <= self.max_bytes() {
+            return Ok(plan);
+        }
+        let alternative = match kind {
+            Bloom | Classic | Counting | CountingClassic if self.probes.is_none() => {
+                self.fitting_rate(&spec)
+            }
+            VectorQuotient => Advice::Lower(Setting::Capacity),
+            Quotient if spec.max_capacity.is_none() => Advice::Lower(Setting::Capacity),
+            _ => Advice::Raise(Setting::Fpr),
+        };
+        Err(self.too_large(plan.capacity(), plan.size_bytes(), alternative))
+    }
+
+    /// Returns the library's specification of the filter for `keys` lines. The memory limit is in it
+    /// only if it determines the size.
+    fn library_spec(&self, kind: FilterType, keys: u64) -> Result<petal::FilterSpec> {
+        if kind == Cascade {
+            let problem = format!("a {kind} filter cannot be built from lines");
+            return Err(Error::setting_is(Setting::FilterType, problem));
+        }
+        if let Some(max) = self.max_capacity.filter(|max| *max < keys) {
+            let problem = format!(
+                "{} is less than the initial capacity of {}",
+                format_keys(max),
+                format_count(keys)
+            );
+            return Err(Error::setting_is(Setting::MaxCapacity, problem)
+                .advise(Advice::Raise(Setting::MaxCapacity)));
+        }
+        let mut spec = petal::FilterSpec::new(kind);
+        spec.capacity = match kind {
+            // Without a capacity the first layer has that of the library.
+            Scalable => self.capacity,
+            Windowed => Some(self.last.unwrap_or(keys)),
+            // Without a number of lines there is no plan.
+            _ if self.bits.is_some() && keys == 0 => None,
+            _ => Some(keys),
+        };
+        (spec.bits, spec.probes, spec.least_space) = (self.bits, self.probes, self.least_space);
+        spec.counter_width = self.width.unwrap_or(petal::FilterSpec::COUNTER_WIDTH);
+        let growth = (kind == Quotient && self.growing).then(|| keys.saturating_mul(GROWTH));
+        spec.max_capacity = self.max_capacity.or(growth);
+        (spec.window, spec.hash) = (self.window, self.hash()?);
+        if self.is_sized_by_memory() {
+            spec.memory = Some(ByteSize::bytes(self.max_bytes()));
+            // More memory would be wasted.
+            spec.lowest_fpr = Some(petal::FilterSpec::USEFUL_FPR);
+        } else {
+            spec.fpr = if self.bits.is_some() { self.fpr } else { Some(self.target_fpr()) };
+        }
+        Ok(spec)
+    }
+
+    /// Replaces the rate of a part of a filter, which the library reports, by that of the whole one.
+    fn explain(&self, filter_type: FilterType, error: petal::Error) -> Error {
+        if matches!(filter_type, Scalable | Windowed) && error.is_unattainable() {
+            let problem = format!(
+                "a {filter_type} filter has 64-bit hashes, which collide too often for {}",
+                format_rate(self.target_fpr())
+            );
+            return Error::setting_is(Setting::Fpr, problem).advise(Advice::Raise(Setting::Fpr));
+        }
+        error.into()
+    }
+
+    /// The advice to take the rate that fits the limit; a filter that reports most keys as present is
+    /// not advised.
+    fn fitting_rate(&self, spec: &petal::FilterSpec) -> Advice {
+        let memory = Some(ByteSize::bytes(self.max_bytes()));
+        let fitting = petal::FilterSpec { fpr: None, least_space: false, memory, ..*spec };
+        let best = fitting.plan().ok().map(|plan| plan.target_fpr()).filter(|best| *best < 0.5);
+        match best {
+            Some(best) if self.memory_limit.is_some() && !self.least_space => Advice::OmitFpr(best),
+            Some(best) => Advice::AcceptFpr(best * 1.001),
+            None => Advice::Lower(Setting::Capacity),
         }
     }
 
-    #[test]
-    fn spelling_is_read_back_from_metadata() {
-        let (mut seen, mut texts) = (Vec::new(), Vec::new());
-        for ends in [LineEnds::Lf, LineEnds::Crlf, LineEnds::Both] {
-            for case in [None, Some(HexCase::Lower), Some(HexCase::Upper)] {
-                let spelling = Spelling::new(ends, case);
-                let text = with_spelling(METADATA, spelling);
-                let read = recorded_spelling(&text, 1).unwrap();
-                assert_eq!((read.line_ends(), read.hex_case()), (Some(ends), case), "{text}");
-                assert_eq!(with_spelling(&text, spelling), text);
-                assert_eq!(with_spelling(&text, Spelling::new(LineEnds::Lf, None)), METADATA);
-                seen.push(spelling);
-                texts.push(text);
-            }
+    /// Returns an error if a filter is larger than the limit.
+    pub(super) fn check_size(&self, filter: &AnyFilter) -> Result<()> {
+        let (keys, needed) = (filter.as_dyn().capacity(), filter.as_dyn().size_bytes());
+        if needed <= self.max_bytes() {
+            return Ok(());
         }
-        // The union of two sets has the spellings of both; an empty set has none.
-        for (one, text) in seen.iter().zip(&texts) {
-            for (other, others) in seen.iter().zip(&texts) {
-                let union = union_metadata((text, 1), (others, 1));
-                assert_eq!(union, with_spelling(METADATA, one.union(*other)));
-                assert_eq!(union_metadata((text, 0), (others, 1)), *others);
-                assert_eq!(union_metadata((text, 1), (others, 0)), *text);
-            }
-        }
-        for other in ["", "{}", "text", r#"{"keys":"records"}"#] {
-            assert_eq!(recorded_spelling(other, 1), None, "{other}");
-            assert_eq!(with_spelling(other, seen[5]), other);
-            // Keys from elsewhere may be spelled in any way.
-            let upper_and_unknown = union_metadata((&texts[2], 1), (other, 1));
-            let recorded = recorded_spelling(&upper_and_unknown, 1);
-            assert_eq!(recorded.and_then(Spelling::hex_case), None, "{other}");
-            assert_eq!(union_metadata((&texts[2], 1), (other, 0)), with_keys_of(&texts[2], other));
-        }
+        Err(self.too_large(keys, needed, Advice::Raise(Setting::Fpr)))
     }
 
-    #[test]
-    fn transforms_are_read_back_from_metadata() {
-        for list in ["", "trim", "strip-query=a\"*,lowercase"] {
-            let transforms = parse_transforms(list).unwrap();
-            let keys = KeySpec { transforms: transforms.clone(), ..KeySpec::default() };
-            let metadata = filter_metadata(&keys);
-            assert_eq!(recorded_transforms(&metadata), Ok(Some(transforms.clone())), "{list}");
-            let crlf = with_spelling(&metadata, Spelling::new(LineEnds::Crlf, None));
-            assert_eq!(recorded_transforms(&crlf), Ok(Some(transforms)), "{list}");
+    /// The error of a filter that does not fit; `alternative` is the advice besides a higher limit.
+    fn too_large(&self, capacity: u64, needed: u64, alternative: Advice) -> Error {
+        let (fpr, available) = (self.target_fpr(), self.max_bytes());
+        let limit = match self.memory_limit {
+            Some(_) => "the limit",
+            None => "half of the memory of this machine",
+        };
+        if let Some(bits) = self.bits {
+            let problem = format!(
+                "a filter of {} bits takes {}, more than {}, {limit}",
+                format_count(bits),
+                format_size(needed),
+                format_size(available)
+            );
+            return Error::new(ErrorKind::Memory, problem)
+                .advise(Advice::Raise(Setting::MemoryLimit))
+                .advise(Advice::Lower(Setting::Bits));
         }
-        assert_eq!(filter_metadata(&KeySpec::default()), METADATA);
-        for other in ["", "{}", "text", r#"{"keys":"records"}"#, "[1]"] {
-            assert_eq!(recorded_transforms(other), Ok(None), "{other}");
-        }
-        assert_eq!(recorded_keys(METADATA), [LINES]);
-        let newer = r#"{"key_transform":"trim,newer"}"#;
-        assert_eq!(recorded_transforms(newer), Err("trim,newer".to_owned()));
-        assert!(recorded_transforms(r#"{"key_transform":["trim"]}"#).is_err());
+        Error::filter_too_large(capacity, fpr, needed, available, limit).advise(alternative)
     }
 }

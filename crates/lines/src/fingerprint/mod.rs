@@ -2,10 +2,6 @@
 
 mod hash;
 mod siphash;
-#[cfg(target_arch = "x86_64")]
-mod siphash_avx2;
-#[cfg(target_arch = "x86_64")]
-mod siphash_avx512;
 mod table;
 
 pub use hash::fingerprints;

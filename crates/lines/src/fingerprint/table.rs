@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    fn print(i: u64) -> Fingerprint {
+    fn fingerprint(i: u64) -> Fingerprint {
         // Few distinct low halves: long probe runs, wrap-around at the end of the arrays.
         Fingerprint { high: i, low: (i % 7).wrapping_mul(0x2492_4924_9249_2492).wrapping_sub(1) }
     }
@@ -245,15 +245,15 @@ mod tests {
         let mut table = Table::new(1 << 20, 0).unwrap();
         let mut model = HashMap::new();
         for i in (0..3000).chain(0..3000) {
-            let (new, state) = table.entry(print(i), (i % 250) as u8).unwrap().unwrap();
+            let (new, state) = table.entry(fingerprint(i), (i % 250) as u8).unwrap().unwrap();
             assert_eq!(new, !model.contains_key(&i));
             *state = state.wrapping_add(1);
             *model.entry(i).or_insert((i % 250) as u8) = *state;
         }
         assert_eq!(table.len(), 3000);
         for i in 0..4000 {
-            assert_eq!(table.get_mut(print(i)).copied(), model.get(&i).copied(), "{i}");
-            assert_eq!(table.contains(print(i)), model.contains_key(&i));
+            assert_eq!(table.get_mut(fingerprint(i)).copied(), model.get(&i).copied(), "{i}");
+            assert_eq!(table.contains(fingerprint(i)), model.contains_key(&i));
         }
         let found: HashMap<_, _> = table.iter().map(|(p, s)| (p.high, s)).collect();
         assert_eq!(found, model);
@@ -265,11 +265,11 @@ mod tests {
         for (allowance, expected) in [(1 << 20, 3000), (1 << 20, 2000), (1 << 20, 10), (5000, 900)]
         {
             for i in 0..200 {
-                assert!(table.entry(print(i), 7).unwrap().unwrap().0);
+                assert!(table.entry(fingerprint(i), 7).unwrap().unwrap().0);
             }
             table.renew(allowance, expected).unwrap();
             assert_eq!((table.len(), table.iter().count()), (0, 0));
-            assert!(table.get_mut(print(1)).is_none());
+            assert!(table.get_mut(fingerprint(1)).is_none());
             assert!(
                 table.fingerprints.capacity() as u64 * Table::SLOT
                     <= allowance.max(8 * Table::SLOT)
@@ -300,7 +300,7 @@ mod tests {
         // The memory allocated at the start is all used.
         let mut table = Table::new(1_000_000, u64::MAX).unwrap();
         let mut count = 0;
-        while table.entry(print(count), 1).unwrap().is_ok() {
+        while table.entry(fingerprint(count), 1).unwrap().is_ok() {
             count += 1;
         }
         assert!(count >= Table::capacity(1_000_000), "{count}");

@@ -53,13 +53,13 @@ impl Keys {
         (0..self.ends.len()).map(|number| self.get(number))
     }
 
-    /// Frees memory beyond `most` bytes, which a long record may have taken.
-    pub(crate) fn shrink(&mut self, most: usize) {
+    /// Frees memory beyond `max` bytes, which a long record may have taken.
+    pub(crate) fn shrink(&mut self, max: usize) {
         self.bytes.clear();
-        self.bytes.shrink_to(most);
+        self.bytes.shrink_to(max);
         for spare in [&mut self.spare.fields, &mut self.spare.from, &mut self.spare.to] {
             spare.clear();
-            spare.shrink_to(most);
+            spare.shrink_to(max);
         }
     }
 }

@@ -16,7 +16,8 @@
 //! thread stacks. Larger buffers are taken from the work share.
 
 use crate::error::{Error, Result};
-use crate::io::{MIN_MEMORY_OF_OBJECTS, decoder_memory, objects_memory};
+use crate::input::decoder_memory;
+use crate::remote::{MIN_MEMORY_OF_OBJECTS, objects_memory};
 
 const MIB: u64 = 1 << 20;
 
@@ -130,8 +131,8 @@ mod tests {
             for jobs in [1, 2, 4, 64, 1000] {
                 let budget = Budget::new(1 << shift, jobs).unwrap();
                 let buffers = budget.workers as u64 * budget.chunk as u64 * PER_CHUNK;
-                let held = budget.work + budget.longest_line + buffers;
-                assert!(held <= budget.limit + FREE_BUFFERS, "{budget:?}");
+                let used = budget.work + budget.longest_line + buffers;
+                assert!(used <= budget.limit + FREE_BUFFERS, "{budget:?}");
                 assert!(budget.work >= budget.limit / 2 && budget.workers >= 1);
                 assert!(budget.chunk as u64 >= MIN_CHUNK);
             }

@@ -46,8 +46,8 @@ impl MemoryLimit {
 /// Parses a size with its unit: `4G` is 4 GiB, `512M`, `1.5GiB`.
 fn size(text: &str) -> Result<u64, String> {
     let expected = || not_a_size(text);
-    let scheme = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[scheme.len()..].to_ascii_uppercase().as_str() {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "B" => 1u64,
         "K" | "KB" | "KIB" => 1 << 10,
         "M" | "MB" | "MIB" => 1 << 20,
@@ -56,7 +56,7 @@ fn size(text: &str) -> Result<u64, String> {
         "" => return Err(without_unit(text)),
         _ => return Err(expected()),
     };
-    let number: f64 = scheme.parse().map_err(|_| expected())?;
+    let number: f64 = digits.parse().map_err(|_| expected())?;
     let bytes = number * unit as f64;
     if bytes >= TOO_LARGE {
         return Err(format!(

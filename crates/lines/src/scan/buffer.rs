@@ -1,7 +1,7 @@
 //! The read buffer of a worker.
 
 use crate::error::{Error, Result};
-use crate::io::{InputFile, read_at};
+use crate::files::{InputFile, read_at};
 
 /// Page sizes are multiples of this.
 const PAGE: usize = 4096;
@@ -58,9 +58,9 @@ impl Buffer {
         Ok(())
     }
 
-    /// Frees the memory if it is more than `most` bytes.
-    pub(super) fn shrink(&mut self, most: usize) {
-        if self.bytes.capacity() > most {
+    /// Frees the memory if it is more than `max` bytes.
+    pub(super) fn shrink(&mut self, max: usize) {
+        if self.bytes.capacity() > max {
             *self = Self::default();
         }
     }

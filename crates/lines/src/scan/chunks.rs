@@ -23,9 +23,11 @@ use super::buffer::Buffer;
 use super::record_ends::RecordEnds;
 use super::sequencer::{Sequencer, Ticket, WakeOnPanic};
 use crate::error::{Error, Result};
-use crate::io::{BlockSum, ByteRange, Input, InputFile, Open, PollRead};
+use crate::files::{BlockSum, ByteRange, InputFile};
+use crate::input::{Input, Open};
 use crate::keys::{Fields, Finding, note_findings};
 use crate::memory::Budget;
+use crate::poll_read::PollRead;
 use crate::progress::{Note, Progress};
 use crate::workers;
 

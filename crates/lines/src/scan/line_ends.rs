@@ -6,25 +6,25 @@
 
 #![allow(unsafe_code)]
 
-/// Appends the positions of the first `most` delimiters in `bytes`, ascending.
-pub(super) fn line_ends(delimiter: u8, bytes: &[u8], most: usize, ends: &mut Vec<usize>) {
+/// Appends the positions of the first `max` delimiters in `bytes`, ascending.
+pub(super) fn line_ends(delimiter: u8, bytes: &[u8], max: usize, ends: &mut Vec<usize>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
         // SAFETY: the processor has both features that the function requires.
-        return unsafe { avx2(delimiter, bytes, most, ends) };
+        return unsafe { avx2(delimiter, bytes, max, ends) };
     }
-    ends.extend(memchr::memchr_iter(delimiter, bytes).take(most));
+    ends.extend(memchr::memchr_iter(delimiter, bytes).take(max));
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1")]
-fn avx2(delimiter: u8, bytes: &[u8], most: usize, ends: &mut Vec<usize>) {
+fn avx2(delimiter: u8, bytes: &[u8], max: usize, ends: &mut Vec<usize>) {
     use std::arch::x86_64::{
         _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8,
     };
     const BLOCK: usize = 64;
     let wanted = _mm256_set1_epi8(delimiter.cast_signed());
-    let full = ends.len().saturating_add(most);
+    let full = ends.len().saturating_add(max);
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
     for (number, block) in blocks.iter().enumerate() {
         let (halves, _) = block.as_chunks::<32>();
@@ -38,7 +38,7 @@ fn avx2(delimiter: u8, bytes: &[u8], most: usize, ends: &mut Vec<usize>) {
             ends.push(number * BLOCK + found.trailing_zeros() as usize);
             found &= found - 1;
         }
-        // The last block may add more than `most`.
+        // The last block may add more than `max`.
         if ends.len() >= full {
             return ends.truncate(full);
         }
@@ -61,10 +61,10 @@ mod tests {
                 let byte = |_| if rng.one_in(one_in) { b'\n' } else { b'\x8a' };
                 let bytes: Vec<_> = (0..length).map(byte).collect();
                 let naive: Vec<_> = (0..length).filter(|&at| bytes[at] == b'\n').collect();
-                for most in [0, 1, 63, 64, 65, usize::MAX] {
+                for max in [0, 1, 63, 64, 65, usize::MAX] {
                     let mut ends = Vec::new();
-                    line_ends(b'\n', &bytes, most, &mut ends);
-                    assert_eq!(ends, naive[..naive.len().min(most)], "{length} {one_in} {most}");
+                    line_ends(b'\n', &bytes, max, &mut ends);
+                    assert_eq!(ends, naive[..naive.len().min(max)], "{length} {one_in} {max}");
                 }
             }
         }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::batch::{Batch, Scratch};
 use super::record_ends::RecordEnds;
 use crate::error::{Error, Result};
-use crate::io::Input;
+use crate::input::Input;
 use crate::keys::Keys;
 use crate::memory::Budget;
 use crate::progress::Progress;
@@ -111,7 +111,7 @@ impl Pass<'_> {
         ticket: &mut Ticket<'_, Folding<'_>>,
         map: &Map<'_>,
     ) -> Result<Option<ControlFlow<u64>>> {
-        let most = (self.budget.batch_lines() / self.words.max(1)).max(1);
+        let max = (self.budget.batch_lines() / self.words.max(1)).max(1);
         let longest = self.budget.longest_line as usize;
         let Own { ends, keys, scratch } = own;
         let input = inputs[text.input];
@@ -120,9 +120,9 @@ impl Pass<'_> {
         loop {
             let bytes = &text.bytes[start..];
             ends.clear();
-            record_ends.find(bytes, most, ends);
+            record_ends.find(bytes, max, ends);
             let mut end = ends.last().map_or(0, |end| end + 1);
-            if ends.len() < most && end < bytes.len() {
+            if ends.len() < max && end < bytes.len() {
                 ends.push(bytes.len());
                 end = bytes.len();
             }

@@ -1,7 +1,7 @@
 //! The ends of records: line ends, or the ends of CSV records.
 
 use super::line_ends::line_ends;
-use crate::io::Input;
+use crate::input::Input;
 use crate::keys::{Dialect, EndScan, rows};
 
 /// How the records of an input end. All ends are one byte, which is not part of the record.
@@ -27,15 +27,15 @@ impl RecordEnds {
         }
     }
 
-    /// Appends the positions of the first `most` ends in `bytes`, ascending. `bytes` begins with a
+    /// Appends the positions of the first `max` ends in `bytes`, ascending. `bytes` begins with a
     /// record.
-    pub(crate) fn find(self, bytes: &[u8], most: usize, ends: &mut Vec<usize>) {
+    pub(crate) fn find(self, bytes: &[u8], max: usize, ends: &mut Vec<usize>) {
         match self {
-            Self::Line(delimiter) => line_ends(delimiter, bytes, most, ends),
-            Self::Csv(dialect) => EndScan::new(dialect).ends(bytes, most, ends),
+            Self::Line(delimiter) => line_ends(delimiter, bytes, max, ends),
+            Self::Csv(dialect) => EndScan::new(dialect).ends(bytes, max, ends),
             Self::Frame => {
                 let mut start = 0;
-                while ends.len() < most
+                while ends.len() < max
                     && let Some(end) = rows::first_end(&bytes[start..])
                 {
                     ends.push(start + end);

@@ -21,8 +21,7 @@ use std::os::unix::fs::FileExt as _;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, ErrorKind, Result, io_text};
-use crate::fingerprint::Table;
-use crate::fingerprint::{Fingerprint, LineHasher};
+use crate::fingerprint::{Fingerprint, LineHasher, Table};
 
 const MAGIC: [u8; 8] = *b"\x89PSEEN\r\n";
 const VERSION: u16 = 1;
@@ -82,7 +81,7 @@ impl FingerprintLog {
         if u128::from(length) != whole {
             return Err(damaged(name, "its length is not what its header says"));
         }
-        let sorted = Sorted { file, count: header.count, held: Vec::new() };
+        let sorted = Sorted { file, count: header.count, in_memory: Vec::new() };
         sorted.verify(name, header.sum)?;
         Self::with(header.pair, header.key, Some(sorted))
     }
@@ -194,7 +193,7 @@ impl FingerprintLog {
     /// # Errors
     /// If memory for a new table is refused, or the file cannot be read.
     pub fn reload(&mut self, file: File, count: u64) -> Result<()> {
-        self.saved = Some(Sorted { file, count, held: Vec::new() });
+        self.saved = Some(Sorted { file, count, in_memory: Vec::new() });
         self.reset()
     }
 }
@@ -247,7 +246,7 @@ struct Sorted {
     file: File,
     count: u64,
     /// The fingerprints in memory, if they fit.
-    held: Vec<u8>,
+    in_memory: Vec<u8>,
 }
 
 impl Sorted {
@@ -271,9 +270,9 @@ impl Sorted {
         else {
             return Ok(());
         };
-        self.held.try_reserve_exact(bytes as usize)?;
-        self.held.resize(bytes as usize, 0);
-        self.file.read_exact_at(&mut self.held, HEADER as u64)
+        self.in_memory.try_reserve_exact(bytes as usize)?;
+        self.in_memory.resize(bytes as usize, 0);
+        self.file.read_exact_at(&mut self.in_memory, HEADER as u64)
     }
 
     /// Returns `length` fingerprints from `start` on, from memory or through the buffer.
@@ -284,7 +283,7 @@ impl Sorted {
         buffer: &'a mut [u8; PAGE as usize * PRINT],
     ) -> io::Result<&'a [[u8; PRINT]]> {
         let (at, bytes) = (start as usize * PRINT, length as usize * PRINT);
-        if let Some(page) = self.held.get(at..at + bytes) {
+        if let Some(page) = self.in_memory.get(at..at + bytes) {
             return Ok(page.as_chunks().0);
         }
         let page = &mut buffer[..bytes];
@@ -317,7 +316,7 @@ impl Sorted {
     fn contains(&self, fingerprint: Fingerprint) -> io::Result<bool> {
         let want = as_number(fingerprint);
         let (mut low, mut high) = (0, self.count);
-        let (mut least, mut most) = (0, u64::MAX);
+        let (mut min, mut max) = (0, u64::MAX);
         let mut buffer = [0; PAGE as usize * PRINT];
         for step in 0.. {
             let room = high - low;
@@ -325,8 +324,8 @@ impl Sorted {
                 break;
             }
             let guess = if step < 4 {
-                let share = u128::from(fingerprint.high.saturating_sub(least)) * u128::from(room);
-                (share / u128::from((most - least).max(1))) as u64
+                let share = u128::from(fingerprint.high.saturating_sub(min)) * u128::from(room);
+                (share / u128::from((max - min).max(1))) as u64
             } else {
                 room / 2
             };
@@ -336,9 +335,9 @@ impl Sorted {
             let at = |i: usize| Fingerprint::from_bytes(&page[i]);
             let (first, last) = (at(0), at(page.len() - 1));
             if want < as_number(first) {
-                (high, most) = (start, first.high);
+                (high, max) = (start, first.high);
             } else if want > as_number(last) {
-                (low, least) = (start + length, last.high);
+                (low, min) = (start + length, last.high);
             } else {
                 let found =
                     page.binary_search_by_key(&want, |b| as_number(Fingerprint::from_bytes(b)));
@@ -427,11 +426,11 @@ mod tests {
             saved(&mut log, &path);
             log = open(&path).unwrap();
             assert_eq!(log.len(), 4000 * (round + 1));
-            let held = &mut log.saved.as_mut().unwrap().held;
-            assert!(!held.is_empty());
+            let in_memory = &mut log.saved.as_mut().unwrap().in_memory;
+            assert!(!in_memory.is_empty());
             if round % 2 == 0 {
                 // As if there were no room for it.
-                *held = Vec::new();
+                *in_memory = Vec::new();
             }
             for i in 0..20_000 {
                 let known = log.contains(fingerprint(line(i).as_bytes())).unwrap();

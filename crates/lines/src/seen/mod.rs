@@ -4,4 +4,4 @@ mod fingerprint_log;
 mod new_lines;
 
 pub use fingerprint_log::FingerprintLog;
-pub use new_lines::{SeenCounts, SeenFilter, seen};
+pub use new_lines::{SeenCounts, SeenFilter, max_seen_filter, seen};

@@ -19,8 +19,10 @@ use petal::AnyFilter;
 use super::fingerprint_log::FingerprintLog;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
 use crate::fingerprint::Fingerprint;
-use crate::io::{Input, Outputs, Printer, Source};
+use crate::input::{Input, Source};
+use crate::job_context::JobContext;
 use crate::memory::Budget;
+use crate::output::{Outputs, Printer};
 use crate::progress::{Note, Progress};
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
@@ -54,14 +56,13 @@ const SAVING_SHARE: u32 = 10;
 /// Interval of [`Note::Tally`].
 const TALLY_INTERVAL: Duration = Duration::from_millis(500);
 
-impl Settings<'_> {
-    /// Returns the maximum size of a filter for [`seen`](crate::seen) in bytes.
-    ///
-    /// # Errors
-    /// If the memory limit is too low.
-    pub fn max_filter_bytes(&self) -> Result<u64> {
-        Ok(Budget::new(self.memory_limit, self.jobs)?.with_decoder().work - MIN_LOG_MEMORY)
-    }
+/// Returns the maximum size of a filter for [`seen`] in bytes.
+///
+/// # Errors
+/// If the memory limit is too low.
+pub fn max_seen_filter(settings: &Settings<'_>) -> Result<u64> {
+    let budget = Budget::new(settings.memory_limit, settings.jobs)?;
+    Ok(budget.with_decoder().work - MIN_LOG_MEMORY)
 }
 
 /// Prints the lines that have not been seen, and adds them to the seen lines. Without `output` they
@@ -85,9 +86,9 @@ pub fn seen(
     every: Duration,
     save: impl FnMut(&mut SeenFilter) -> io::Result<()> + Send,
 ) -> Result<SeenCounts> {
-    let (budget, inputs) = settings.open_or_follow(inputs)?;
+    let (context, inputs) = JobContext::open_or_follow(settings, inputs)?;
     let live = !inputs.iter().all(Input::is_repeatable);
-    let pass = settings.pass(budget);
+    let pass = context.pass();
     if let Some(log) = &mut seen.log {
         let room = pass.budget.work.saturating_sub(seen.filter.as_dyn().size_bytes());
         log.set_memory(room.max(MIN_LOG_MEMORY))?;
@@ -104,10 +105,9 @@ pub fn seen(
     let outputs = Outputs { kept: output, rest: None };
     // A file of rows is complete only at its end, so nothing is saved before.
     let rows_only = !settings.keys_only && inputs.iter().any(Input::is_table);
-    let mut rows = settings.row_outputs(outputs, &inputs, &budget)?;
-    let mut printer = Printer::new(rows.outputs(), settings.delimiter, pass.budget.chunk);
-    settings.print_start(&mut printer, &inputs)?;
-    let missing_end = || settings.missing_end(&inputs);
+    let mut rows = context.row_outputs(outputs, &inputs)?;
+    let printer = context.started_printer(rows.outputs(), &inputs)?;
+    let missing_end = || context.missing_end(&inputs);
     let missing_end = Some(&missing_end as &(dyn Fn() -> Result<Vec<u8>> + Sync));
     let inputs: Vec<_> = inputs.iter().collect();
     let saved = Instant::now();

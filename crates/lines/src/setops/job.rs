@@ -1,15 +1,15 @@
 //! Set operations on files, as a caller specifies them.
 
 use super::approximate::ApproximateJob;
-use super::exact::ExactJob;
-use super::exact::Journal;
-use super::exact::{Counting, JobEstimate};
+use super::exact::{Counting, ExactJob, JobEstimate, Journal};
 use super::planning::Strategy;
 use super::report::Report;
 use super::set_semantics::SetOp;
 use crate::error::{Error, Result};
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Outputs, Printer, Source, TempDir};
+use crate::input::{Input, Source};
+use crate::job_context::JobContext;
+use crate::output::Outputs;
 use crate::settings::Settings;
 
 /// Exact or approximate.
@@ -53,13 +53,13 @@ impl SetJob {
     /// output so far is then correct but incomplete.
     pub fn run(&self, settings: &Settings<'_>, outputs: Outputs<'_>) -> Result<Report> {
         let sources = self.sources();
-        let (budget, mut inputs) = settings.open(&sources)?;
+        let (context, mut inputs) = JobContext::open(settings, &sources)?;
+        let budget = context.budget;
         let op = self.op.with_others(sources.len() - self.first.len());
         let (delimiter, progress) = (settings.delimiter, settings.progress);
         let printed = if op.prints_others() { inputs.len() } else { self.first.len() };
-        let mut rows = settings.row_outputs(outputs, &inputs[..printed], &budget)?;
-        let mut printer = Printer::new(rows.outputs(), settings.delimiter, budget.chunk);
-        settings.print_start(&mut printer, &inputs[..printed])?;
+        let mut rows = context.row_outputs(outputs, &inputs[..printed])?;
+        let mut printer = context.started_printer(rows.outputs(), &inputs[..printed])?;
         let report = match self.mode {
             Mode::Exact { strategy } => {
                 let journal = |dir| {
@@ -73,7 +73,7 @@ impl SetJob {
                     op,
                     budget,
                     delimiter,
-                    temp: TempDir::new(&settings.temp_dir).counted_in(&settings.disk_usage),
+                    temp: context.temp_dir(),
                     progress,
                     strategy,
                     hasher: begun.map_or_else(LineHasher::random, Ok)?,
@@ -107,16 +107,16 @@ impl SetJob {
         counting: Counting,
     ) -> Result<JobEstimate> {
         let sources = self.sources();
-        let (budget, inputs) = settings.open(&sources)?;
+        let (context, inputs) = JobContext::open(settings, &sources)?;
         let strategy = match self.mode {
             Mode::Exact { strategy } => strategy,
             Mode::Approx { .. } => None,
         };
         let job = ExactJob {
             op: self.op.with_others(sources.len() - self.first.len()),
-            budget,
+            budget: context.budget,
             delimiter: settings.delimiter,
-            temp: TempDir::new(&settings.temp_dir).counted_in(&settings.disk_usage),
+            temp: context.temp_dir(),
             progress: settings.progress,
             strategy,
             hasher: LineHasher::random()?,

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::io::{RecordStream, SpillFile, SpillWriter};
+use crate::temp::{RecordStream, SpillFile, SpillWriter};
 
 /// Whether a set of positions lists the lines of the result or the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,9 +45,9 @@ impl Spans {
     /// The least length of a span.
     pub(crate) const LEAST: u64 = WORD;
 
-    /// Positions below `length` in at most `most` spans.
-    pub(crate) fn new(length: u64, most: u64) -> Self {
-        Self::of(0, length, most)
+    /// Positions below `length` in at most `max` spans.
+    pub(crate) fn new(length: u64, max: u64) -> Self {
+        Self::of(0, length, max)
     }
 
     /// Positions `from..to` in one span.
@@ -60,14 +60,14 @@ impl Spans {
         Self { from, to: from.saturating_add(each.saturating_mul(count)), each }
     }
 
-    fn of(from: u64, to: u64, most: u64) -> Self {
-        let wanted = (to - from).div_ceil(SPAN).clamp(1, MAX_SPANS.min(most).max(1));
+    fn of(from: u64, to: u64, max: u64) -> Self {
+        let wanted = (to - from).div_ceil(SPAN).clamp(1, MAX_SPANS.min(max).max(1));
         Self { from, to, each: (to - from).div_ceil(wanted).next_multiple_of(WORD).max(WORD) }
     }
 
     /// Positions `from..to` in at least two spans.
-    pub(crate) fn split(from: u64, to: u64, most: u64) -> Self {
-        let Self { each, .. } = Self::of(from, to, most);
+    pub(crate) fn split(from: u64, to: u64, max: u64) -> Self {
+        let Self { each, .. } = Self::of(from, to, max);
         Self { from, to, each: each.min(((to - from) / 2).next_multiple_of(WORD)).max(WORD) }
     }
 
@@ -319,7 +319,7 @@ impl Iterator for PositionIter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::TempDir;
+    use crate::temp::TempDir;
     use petal_testkit::rng::Rng;
 
     #[test]
@@ -327,12 +327,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut rng = Rng::new(5);
         for length in [0, 1, 63, 64, 1000, 100_000, 30 << 20] {
-            for (memory, most) in [(1 << 24, 1024), (5000, 7), (300, 2), (0, 1)] {
+            for (memory, max) in [(1 << 24, 1024), (5000, 7), (300, 2), (0, 1)] {
                 if memory < 5000 && length > 100_000 {
                     continue;
                 }
                 let spill_file = SpillFile::new(&TempDir::new(dir.path())).unwrap();
-                let spans = Spans::new(length, most);
+                let spans = Spans::new(length, max);
                 let mut positions: Vec<_> = (0..length.min(3000))
                     .map(|_| rng.below(length as usize) as u64)
                     .filter(|at| *at < length / 3 || *at > length / 2)

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use super::positions::{Polarity, PositionSet};
 use crate::error::Result;
-use crate::io::{ByteRange, Input, Printer, Span};
+use crate::files::ByteRange;
+use crate::input::Input;
+use crate::output::{Printer, Span};
 use crate::scan::{Chunks, LineChunk, PassStats, RecordEnds, Ticket};
 
 /// Prints the lines at the positions, or all other lines, by `polarity`. Positions count from `base`
@@ -26,7 +28,7 @@ pub(crate) fn print_positions(
         let (from, to) = (starts[input] + range.start, starts[input] + range.end);
         Ok(all || positions.any(from, to)?)
     };
-    let most = chunks.budget.batch_lines();
+    let max = chunks.budget.batch_lines();
     let ends = inputs.iter().map(|input| RecordEnds::of(input, chunks.delimiter));
     let ends: Vec<_> = ends.collect();
     let each = |text: LineChunk<'_>,
@@ -37,7 +39,7 @@ pub(crate) fn print_positions(
         let mut marked = marked.map(|at| (at - begin) as usize);
         let mut from = 0;
         loop {
-            let end = pieces.choose(text.bytes, from, ends[text.input], &mut marked, all, most);
+            let end = pieces.choose(text.bytes, from, ends[text.input], &mut marked, all, max);
             let Some(printer) = ticket.wait() else { return Ok(None) };
             if from == 0 {
                 positions.forget(begin);
@@ -76,7 +78,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Collects pieces from `from` on, at most `most`. Returns where to continue if there are more.
+    /// Collects pieces from `from` on, at most `max`. Returns where to continue if there are more.
     fn choose(
         &mut self,
         text: &[u8],
@@ -84,7 +86,7 @@ impl Pieces {
         ends: RecordEnds,
         marked: &mut impl Iterator<Item = usize>,
         others: bool,
-        most: usize,
+        max: usize,
     ) -> Option<usize> {
         self.marked.clear();
         self.others.clear();
@@ -97,7 +99,7 @@ impl Pieces {
                 add(&mut self.others, gap..start);
             }
             gap = end;
-            if self.marked.len() + self.others.len() >= most {
+            if self.marked.len() + self.others.len() >= max {
                 return Some(gap);
             }
         }
@@ -119,9 +121,11 @@ fn add(pieces: &mut Vec<Span>, piece: Span) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{Outputs, Source, SpillFile, TempDir};
+    use crate::input::Source;
     use crate::memory::Budget;
+    use crate::output::Outputs;
     use crate::setops::positions::{PositionWriter, Spans};
+    use crate::temp::{SpillFile, TempDir};
 
     #[test]
     fn kept_and_dropped_are_complements_for_any_chunk_size() {

@@ -76,7 +76,7 @@ pub struct Phase {
 
 impl Report {
     /// The empty report of a run that began at `begun`.
-    pub(super) fn begin(begun: Instant) -> Self {
+    pub(super) fn new(begun: Instant) -> Self {
         Self { begun: Some(begun), ..Self::default() }
     }
 

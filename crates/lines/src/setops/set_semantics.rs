@@ -283,7 +283,7 @@ impl SetMatcher {
 mod tests {
     use super::*;
 
-    fn print(i: u8) -> Fingerprint {
+    fn fingerprint(i: u8) -> Fingerprint {
         Fingerprint { high: u64::from(i), low: u64::from(i) << 56 | 1 }
     }
 
@@ -291,7 +291,7 @@ mod tests {
     fn matcher(op: SetOp, build_side: BuildSide, first: &[u8], others: &[&[u8]]) -> Vec<usize> {
         let mut matcher = SetMatcher::new(op, build_side, Table::new(1 << 20, 0).unwrap());
         let show = |matcher: &mut SetMatcher, lines: &[u8]| {
-            lines.iter().for_each(|&i| matcher.build(print(i)).unwrap().unwrap());
+            lines.iter().for_each(|&i| matcher.build(fingerprint(i)).unwrap().unwrap());
         };
         if build_side == BuildSide::First {
             show(&mut matcher, first);
@@ -301,11 +301,11 @@ mod tests {
         }
         for j in matcher.probe_inputs(others.len()) {
             others[j].iter().for_each(|&i| {
-                matcher.probe(print(i));
+                matcher.probe(fingerprint(i));
             });
             matcher.end_round();
         }
-        let verdicts = first.iter().map(|&i| matcher.decide(print(i)).unwrap().unwrap());
+        let verdicts = first.iter().map(|&i| matcher.decide(fingerprint(i)).unwrap().unwrap());
         verdicts
             .enumerate()
             .filter(|(_, verdict)| *verdict == Decision::Kept)
@@ -317,10 +317,14 @@ mod tests {
     fn common_keeps_first_occurrences_that_are_in_every_other() {
         let first = [5, 1, 2, 1, 3, 5, 4];
         let others: [&[u8]; 4] = [&[1, 2, 3, 4, 4], &[4, 3, 1, 9], &[1, 4, 7, 3], &[4, 1, 1]];
-        for seed in
+        for build_side in
             [BuildSide::First, BuildSide::Others(0), BuildSide::Others(1), BuildSide::Others(3)]
         {
-            assert_eq!(matcher(SetOp::Common, seed, &first, &others), [1, 6], "{seed:?}");
+            assert_eq!(
+                matcher(SetOp::Common, build_side, &first, &others),
+                [1, 6],
+                "{build_side:?}"
+            );
         }
         assert_eq!(matcher(SetOp::Common, BuildSide::First, &first, &[]), [0, 1, 2, 4, 6]);
     }
@@ -334,17 +338,17 @@ mod tests {
         assert_eq!(kept(4), [0; 0]);
         // The largest number fits a state.
         let many = [&[1u8, 1][..]; 200];
-        let most = SetOp::AtLeast(SetOp::MAX_AT_LEAST);
-        assert_eq!(matcher(most, BuildSide::First, &first, &many), [1]);
-        assert_eq!(matcher(most, BuildSide::First, &first, &many[..125]), [0; 0]);
+        let max = SetOp::AtLeast(SetOp::MAX_AT_LEAST);
+        assert_eq!(matcher(max, BuildSide::First, &first, &many), [1]);
+        assert_eq!(matcher(max, BuildSide::First, &first, &many[..125]), [0; 0]);
     }
 
     #[test]
     fn diff_keeps_first_occurrences_that_are_in_no_other() {
         let first = [5, 1, 2, 1, 3, 5, 4];
         let others: [&[u8]; 3] = [&[1, 2], &[9, 2], &[4]];
-        for seed in [BuildSide::First, BuildSide::Others(0)] {
-            assert_eq!(matcher(SetOp::Diff, seed, &first, &others), [0, 4], "{seed:?}");
+        for build_side in [BuildSide::First, BuildSide::Others(0)] {
+            assert_eq!(matcher(SetOp::Diff, build_side, &first, &others), [0, 4], "{build_side:?}");
         }
     }
 

@@ -6,15 +6,16 @@ mod progress;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::approximate::ApproximateJob;
-use super::exact::ExactJob;
-use super::exact::Journal;
+use super::exact::{ExactJob, Journal};
 use super::planning::Strategy;
 use super::report::Report;
 use super::set_semantics::SetOp;
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Outputs, Printer, Source, TempDir};
+use crate::input::{Input, Source};
 use crate::memory::Budget;
+use crate::output::{Outputs, Printer};
 use crate::progress::Progress;
+use crate::temp::TempDir;
 use petal_testkit::line_files::{FileSpec, overlapping_files};
 use petal_testkit::model;
 use petal_testkit::rng::Rng;
@@ -64,7 +65,7 @@ fn budget(work: u64, workers: usize, chunk: usize) -> Budget {
 fn inputs(scratch: &Scratch, files: &[Vec<u8>], streams: u32) -> Vec<Input> {
     let input = |(i, bytes): (usize, &Vec<u8>)| {
         if streams >> i & 1 == 1 {
-            return Input::trickle(bytes.clone());
+            return crate::input::trickle(bytes.clone());
         }
         let path = scratch.write(&format!("{i}"), bytes);
         Input::open_unchecked(&[Source::from_arg(path)], 0).unwrap().swap_remove(0)
@@ -418,7 +419,7 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
         }
     }));
     let mut rng = Rng::new(11);
-    let mut most = 0;
+    let mut max = 0;
     for seed in 0..60 {
         let files = overlapping_files(
             seed,
@@ -496,10 +497,10 @@ fn job_killed_in_any_phase_resumes_with_the_same_output() {
                     Ok((out, _)) => assert!(files[0].is_empty() && out == expected, "{context}"),
                 }
             }
-            most = most.max(resumed);
+            max = max.max(resumed);
             crate::forget_work(&dir);
             assert!(!dir.exists());
         }
     }
-    assert!(most >= 5, "{most}");
+    assert!(max >= 5, "{max}");
 }

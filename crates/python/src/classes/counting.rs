@@ -136,9 +136,9 @@ deletion_methods! { QuotientFilter,
         seed: u64,
         secret: Option<&[u8]>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        if let Some(most) = max_capacity.filter(|most| *most < capacity) {
+        if let Some(max) = max_capacity.filter(|max| *max < capacity) {
             return Err(PyValueError::new_err(format!(
-                "max_capacity=: {most} is less than capacity=, {capacity}; raise max_capacity="
+                "max_capacity=: {max} is less than capacity=, {capacity}; raise max_capacity="
             )));
         }
         let mut spec = spec(FilterType::Quotient, seed, secret)?;

@@ -97,7 +97,8 @@ pub(super) fn build_job(
         let settings = Settings { progress: reporter, ..settings };
         let all = [&inputs[..], &spec.not_in].concat();
         let mut output = target.open(&all, reporter)?;
-        let built = spec.build(&settings, &inputs).map_err(IntoPyErr::into_py_err)?;
+        let built =
+            petal_lines::build(&spec, &settings, &inputs).map_err(IntoPyErr::into_py_err)?;
         if let Some(writer) = output.writer() {
             let spelling = settings.spellings.of(&inputs);
             let metadata = with_spelling(&filter_metadata(&settings.keys), spelling);

@@ -200,7 +200,10 @@ impl ProgressReporter {
         found: bool,
         filter: &str,
     ) {
-        for (difference, input) in settings.spelling_differences(recorded, found) {
+        if settings.text {
+            return;
+        }
+        for (difference, input) in settings.spellings.differences(recorded, found) {
             self.warn_of(difference, &input, filter);
         }
     }

@@ -8,8 +8,8 @@ use petal::{AnyFilter, BloomFilter, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
 use petal_lines::{
     FilterSpec, FingerprintLog, KeySpec, Lock, SeenFilter, Settings, Source, Spelling,
-    filter_metadata, format_count, format_rate, format_size, recorded_log_id, recorded_spelling,
-    with_keys_of, with_log_id, with_spelling,
+    filter_metadata, format_count, format_rate, format_size, max_seen_filter, recorded_log_id,
+    recorded_spelling, with_keys_of, with_log_id, with_spelling,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -121,7 +121,7 @@ impl SeenFiles {
         plan: &SeenPlan,
         settings: &mut Settings<'_>,
     ) -> PyResult<SeenFilter> {
-        let available = settings.max_filter_bytes().map_err(IntoPyErr::into_py_err)?;
+        let available = max_seen_filter(&settings).map_err(IntoPyErr::into_py_err)?;
         let size = fs::metadata(&self.path).map_or(0, |data| data.len());
         if size > available {
             return Err(too_large(&self.path, size, available));
@@ -249,7 +249,7 @@ impl SeenPlan {
     /// Returns an empty filter with a keyed hash, because lines are often chosen by others.
     fn new_filter(&self, keys: u64, settings: &Settings<'_>) -> PyResult<AnyFilter> {
         let fpr = self.fpr.unwrap_or(FilterSpec::DEFAULT_FPR);
-        let available = settings.max_filter_bytes().map_err(IntoPyErr::into_py_err)?;
+        let available = max_seen_filter(&settings).map_err(IntoPyErr::into_py_err)?;
         let fits = |needed: u64| {
             match needed <= available {
             true => Ok(()),

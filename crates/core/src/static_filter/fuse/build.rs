@@ -22,7 +22,7 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
-use super::super::builder::Wanted;
+use super::super::Wanted;
 use super::super::sort::{compact, cut_off, partition, reserve, share_work};
 use super::duplicates::DuplicateFinder;
 use super::peel::{MAX_KEYS, Solver};

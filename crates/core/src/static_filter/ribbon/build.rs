@@ -15,7 +15,7 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
-use super::super::builder::Wanted;
+use super::super::Wanted;
 use super::super::sort::{compact, cut_off, drop_duplicates, reserve, share_work, sort};
 use super::RibbonTable;
 use super::layout::{HALVES, LayerParams, MAX_COLUMNS, MAX_LAYERS, MAX_SEGMENTS, RibbonLayout};

@@ -232,8 +232,8 @@ impl LinkPlan {
     /// # Errors
     /// If it cannot.
     pub fn check_keys(&self, keys: u64, options: u32) -> Result<()> {
-        let most = if options & CAPACITY_IS_BITS == 0 { self.capacity } else { self.bits };
-        if keys > most { bad("keys of a link", format!("at most {most}"), keys) } else { Ok(()) }
+        let max = if options & CAPACITY_IS_BITS == 0 { self.capacity } else { self.bits };
+        if keys > max { bad("keys of a link", format!("at most {max}"), keys) } else { Ok(()) }
     }
 
     /// Returns the positions of a key, by its [`hash`].

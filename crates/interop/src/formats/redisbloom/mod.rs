@@ -127,9 +127,9 @@ impl RedisBloom {
         let link = Link::at(link_at(1), LinkPlan::new(plan.keys, rate), 0);
         let length = link.bits.bytes().saturating_add(link_at(1) as u64);
         let options = NO_ROUND | FORCE64;
-        let scheme = Self { size: 0, options, growth: GROWTH, links: vec![link] };
-        let file = plan.file(&scheme.header(), length)?;
-        Ok((scheme, file))
+        let layout = Self { size: 0, options, growth: GROWTH, links: vec![link] };
+        let file = plan.file(&layout.header(), length)?;
+        Ok((layout, file))
     }
 
     fn header(&self) -> Vec<u8> {
@@ -260,11 +260,11 @@ impl FormatImpl for RedisBloom {
     fn check(&self, file: &[u8]) -> Result<()> {
         self.links.iter().try_for_each(|link| {
             let set = link.bits.count_ones(file);
-            let most = link.size.saturating_mul(link.plan.probes().into());
-            if set <= most {
+            let max = link.size.saturating_mul(link.plan.probes().into());
+            if set <= max {
                 Ok(())
             } else {
-                let expected = format!("at most {most}");
+                let expected = format!("at most {max}");
                 let name = Format::RedisBloom.name();
                 Err(Error::malformed(name, "set bits of a link", expected, set))
             }

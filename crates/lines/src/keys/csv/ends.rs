@@ -82,10 +82,10 @@ impl EndScan {
         matches!(self.state, State::Escaped | State::QuotedEscaped)
     }
 
-    /// Appends the positions of at most `most` record ends in `bytes`, ascending. If it stops
-    /// because of `most`, the scan cannot be continued.
-    pub(crate) fn ends(&mut self, bytes: &[u8], most: usize, ends: &mut Vec<usize>) {
-        let full = ends.len().saturating_add(most);
+    /// Appends the positions of at most `max` record ends in `bytes`, ascending. If it stops
+    /// because of `max`, the scan cannot be continued.
+    pub(crate) fn ends(&mut self, bytes: &[u8], max: usize, ends: &mut Vec<usize>) {
+        let full = ends.len().saturating_add(max);
         self.scan(bytes, |base, mut found| {
             while found != 0 {
                 ends.push(base + found.trailing_zeros() as usize);
@@ -204,14 +204,14 @@ impl EndScan {
     }
 }
 
-/// Returns at most `most` of the complete CSV records at the start of `bytes`, without their LF.
+/// Returns at most `max` of the complete CSV records at the start of `bytes`, without their LF.
 /// `bytes` begin with a record.
 #[must_use]
-pub fn csv_records(bytes: &[u8], dialect: Dialect, most: usize) -> Vec<&[u8]> {
+pub fn csv_records(bytes: &[u8], dialect: Dialect, max: usize) -> Vec<&[u8]> {
     let mut ends = Vec::new();
-    match most {
+    match max {
         1 => ends.extend(EndScan::new(dialect).first(bytes)),
-        _ => EndScan::new(dialect).ends(bytes, most, &mut ends),
+        _ => EndScan::new(dialect).ends(bytes, max, &mut ends),
     }
     let mut start = 0;
     ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end + 1)..end]).collect()
@@ -356,10 +356,10 @@ mod tests {
                 // Which quotes close is only known at the next byte.
                 assert_eq!(scan.is_quoted(), state.is_quoted());
             }
-            let most = rng.below(5);
+            let max = rng.below(5);
             let mut few = Vec::new();
-            EndScan::new(dialect).ends(&bytes, most, &mut few);
-            assert_eq!(few, ends[..most.min(ends.len())]);
+            EndScan::new(dialect).ends(&bytes, max, &mut few);
+            assert_eq!(few, ends[..max.min(ends.len())]);
             assert_eq!(EndScan::new(dialect).first(&bytes), ends.first().copied());
             // In pieces.
             let (mut scan, mut at, mut last) = (EndScan::new(dialect), 0, None);

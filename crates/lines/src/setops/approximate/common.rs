@@ -42,7 +42,8 @@ use petal::{BloomFilter, Membership as _};
 use super::ApproximateJob;
 use crate::error::Result;
 use crate::fingerprint::Table;
-use crate::io::{Input, Printer};
+use crate::input::Input;
+use crate::output::Printer;
 use crate::progress::Note;
 use crate::scan::{Batch, Scratch};
 use crate::setops::planning::{HashSample, depth_of};
@@ -160,7 +161,7 @@ impl ApproximateJob<'_> {
         let mut printed = Table::new(memory.saturating_sub(2 * self.sample_bytes()), 0)?;
         let selection = SampleSelection {
             chained: steps > 0,
-            back: STEP_BACK.wrapping_pow(steps),
+            inverse: STEP_BACK.wrapping_pow(steps),
             depth: sample.depth(),
             missed_depth: AtomicU32::new(0),
         };
@@ -188,10 +189,10 @@ impl ApproximateJob<'_> {
             }
             Ok(ControlFlow::Continue(()))
         };
-        let seen = self.pass().run("matching", first, map, fold)?;
-        report.add_pass(seen);
+        let stats = self.pass().run("matching", first, map, fold)?;
+        report.add_pass(stats);
         report.set_survivors(printer.lines);
-        report.first_lines = seen.lines;
+        report.first_lines = stats.lines;
         (report.wrong, report.wrong_error) = wrong.estimate(rate);
         Ok(())
     }
@@ -264,7 +265,7 @@ struct SampleSelection {
     /// Whether there are several filters.
     chained: bool,
     /// Factor from the hash for the last filter to the hash of the line.
-    back: u64,
+    inverse: u64,
     /// Depth of the last filter's sample.
     depth: u32,
     /// Depth of the sample of lines that the last filter does not contain.
@@ -277,13 +278,13 @@ impl SampleSelection {
         scratch.sampled.clear();
         let missed_depth = self.missed_depth.load(Ordering::Relaxed);
         for (at, key) in scratch.hashes.iter().enumerate() {
-            let (key, held) = (key.wrapping_mul(self.back), scratch.results.get(at));
-            if held && !self.chained {
+            let (key, found) = (key.wrapping_mul(self.inverse), scratch.results.get(at));
+            if found && !self.chained {
                 continue;
             }
             let depth = depth_of(key);
-            if depth >= missed_depth && !held || depth >= self.depth && self.chained {
-                scratch.sampled.push((key, held));
+            if depth >= missed_depth && !found || depth >= self.depth && self.chained {
+                scratch.sampled.push((key, found));
             }
         }
     }
@@ -308,8 +309,8 @@ impl WrongLines {
 
     /// Adds hashes of the first input, each with whether the last filter contains it.
     fn add(&mut self, sampled: &[(u64, bool)]) {
-        for &(key, held) in sampled {
-            if !held {
+        for &(key, found) in sampled {
+            if !found {
                 self.missed.insert(key, 0.0);
             }
             // Removed, so that a line counts once.

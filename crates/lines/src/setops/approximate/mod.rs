@@ -21,8 +21,9 @@ use super::report::Report;
 use super::set_semantics::SetOp;
 use crate::error::{Advice, Error, Result, Setting};
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Printer};
+use crate::input::Input;
 use crate::memory::Budget;
+use crate::output::Printer;
 use crate::progress::{Note, Progress};
 use crate::scan::{Batch, Pass, Scratch};
 
@@ -51,7 +52,7 @@ impl ApproximateJob<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Report> {
         let begun = Instant::now();
-        let mut report = Report { strategy: "approximate".into(), ..Report::begin(begun) };
+        let mut report = Report { strategy: "approximate".into(), ..Report::new(begun) };
         let first: Vec<_> = first.iter().collect();
         match self.op {
             SetOp::Common => self.common(&first, others, printer, &mut report)?,
@@ -158,14 +159,15 @@ impl ApproximateJob<'_> {
             }
             Ok(ControlFlow::Continue(()))
         };
-        let seen = self.pass().run("matching", first, map, fold)?;
-        report.add_pass(seen);
+        let stats = self.pass().run("matching", first, map, fold)?;
+        report.add_pass(stats);
         report.set_survivors(printer.lines);
-        report.first_lines = seen.lines;
+        report.first_lines = stats.lines;
         // A filter that reports most absent lines as present allows no estimate.
         let overfull = filter.expected_fpr(filter.inserted()) > 0.5;
-        let (held, new) = (estimated_insertions(&filter, 0.0, before), filter.inserted() - before);
-        let lost = estimated_insertions(&filter, held, new) - held - new as f64;
+        let (present, new) =
+            (estimated_insertions(&filter, 0.0, before), filter.inserted() - before);
+        let lost = estimated_insertions(&filter, present, new) - present - new as f64;
         // `max` would make 0 of NaN.
         let error = (lost.max(0.0) * (1.0 + lost / (new as f64).max(1.0))).sqrt();
         let unknown = overfull || lost.is_nan();

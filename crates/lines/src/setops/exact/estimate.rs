@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::job::ExactJob;
+use super::ExactJob;
 use super::simulation::{Chance, PhaseTotals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::LineHasher;
-use crate::io::Input;
+use crate::input::Input;
 use crate::setops::planning::block_sample::{self, BlockSample};
 use crate::setops::planning::{
     BaseCounts, CONFIDENCE, InputCounts, InputSizes, Interval, JobCounts, MAX_DECOMPRESSED, Place,

@@ -9,13 +9,13 @@
 
 use std::sync::Mutex;
 
-use super::records::{FIRST_RECORD, OTHER_RECORD, PartitionScheme};
+use super::records::{FIRST_RECORD, OTHER_RECORD, Partitioning};
 use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, Full, Table};
-use crate::io::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::progress::Progress;
 use crate::setops::positions::{Polarity, PositionWriter, Spans};
 use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher, SetOp};
+use crate::temp::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::workers;
 
 /// The records of one partition.
@@ -76,7 +76,7 @@ impl PartitionJoin<'_> {
     pub(crate) fn join(
         &self,
         parts: Vec<Partition>,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
     ) -> Result<JoinResult> {
         let workers = self.workers.min(parts.len()).max(1);
         let memory = self.memory / workers as u64;
@@ -95,7 +95,7 @@ impl PartitionJoin<'_> {
                 let part = parts.lock().unwrap_or_else(|e| e.into_inner()).next();
                 let Some(part) = part else { break };
                 found.ahead.bytes = part.bytes();
-                self.part(part, scheme, memory / 4 * 3, &mut found)?;
+                self.part(part, partitioning, memory / 4 * 3, &mut found)?;
                 found.ahead.advance(u64::MAX);
             }
             let positions = found.writer.map(PositionWriter::finish);
@@ -108,7 +108,7 @@ impl PartitionJoin<'_> {
     fn part(
         &self,
         part: Partition,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
         memory: u64,
         found: &mut Found<'_>,
     ) -> Result<()> {
@@ -120,8 +120,8 @@ impl PartitionJoin<'_> {
         match self.join_in_memory(&part, memory, found)? {
             Ok(()) => Ok(()),
             Err(Full) => {
-                let (parts, scheme) = self.divide(part, scheme, memory)?;
-                parts.into_iter().try_for_each(|part| self.part(part, &scheme, memory, found))
+                let (parts, partitioning) = self.divide(part, partitioning, memory)?;
+                parts.into_iter().try_for_each(|part| self.part(part, &partitioning, memory, found))
             }
         }
     }
@@ -137,16 +137,17 @@ impl PartitionJoin<'_> {
         let first = part.first.bytes() / FIRST_RECORD as u64;
         let others = part.others.iter().map(|other| other.bytes() / OTHER_RECORD as u64);
         let others: Vec<_> = others.collect();
-        let (seed, expected) = choose_build_side(self.op, first, &others, Table::capacity(memory));
+        let (build_side, expected) =
+            choose_build_side(self.op, first, &others, Table::capacity(memory));
         let mut table = found.table.take().map_or_else(|| Table::new(0, 0), Ok)?;
         table.renew(memory, expected)?;
-        let mut matcher = SetMatcher::new(self.op, seed, table);
+        let mut matcher = SetMatcher::new(self.op, build_side, table);
         let (mut count, mut refused, mut unclaimed) = (0, 0, 0);
         let build = |matcher: &mut SetMatcher, fingerprint, rest: &[u8]| match self.op {
             SetOp::SymDiff => matcher.build_of_side(fingerprint, self.is_second(rest)),
             _ => matcher.build(fingerprint),
         };
-        if seed == BuildSide::First
+        if build_side == BuildSide::First
             && self
                 .for_each_record::<FIRST_RECORD>(
                     &part.first,
@@ -190,7 +191,7 @@ impl PartitionJoin<'_> {
         let judged =
             self.for_each_record::<FIRST_RECORD>(&part.first, &mut matcher, ahead, decide)?;
         if judged.is_ok() {
-            if self.op == SetOp::Common && seed != BuildSide::First {
+            if self.op == SetOp::Common && build_side != BuildSide::First {
                 unclaimed = matcher.unclaimed();
             }
             found.result.add(count, refused, unclaimed);
@@ -241,32 +242,32 @@ impl PartitionJoin<'_> {
     fn divide(
         &self,
         part: Partition,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
         memory: u64,
-    ) -> Result<(Vec<Partition>, PartitionScheme)> {
-        let scheme = scheme.deeper(SpillWriter::max_streams(memory).min(64));
-        let first = self.divide_stream::<FIRST_RECORD>(part.first, &scheme, memory)?;
+    ) -> Result<(Vec<Partition>, Partitioning)> {
+        let partitioning = partitioning.deeper(SpillWriter::max_streams(memory).min(64));
+        let first = self.divide_stream::<FIRST_RECORD>(part.first, &partitioning, memory)?;
         let mut parts: Vec<_> =
             first.into_iter().map(|first| Partition { first, others: Vec::new() }).collect();
         for other in part.others {
-            let dealt = self.divide_stream::<OTHER_RECORD>(other, &scheme, memory)?;
+            let dealt = self.divide_stream::<OTHER_RECORD>(other, &partitioning, memory)?;
             parts.iter_mut().zip(dealt).for_each(|(part, other)| part.others.push(other));
         }
-        Ok((parts, scheme))
+        Ok((parts, partitioning))
     }
 
     /// Divides the records of a stream among streams of the next level, all on disk.
     fn divide_stream<const SIZE: usize>(
         &self,
         stream: RecordStream,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
         memory: u64,
     ) -> Result<Vec<RecordStream>> {
-        let mut spill = SpillWriter::new(self.spill_file, scheme.partitions(), memory / 2);
+        let mut spill = SpillWriter::new(self.spill_file, partitioning.partitions(), memory / 2);
         stream.for_each_block(self.spill_file, |block| {
             block.as_chunks::<SIZE>().0.iter().try_for_each(|record| {
                 let Some(fingerprint) = record.first_chunk() else { return Ok(()) };
-                spill.push(scheme.of(Fingerprint::from_bytes(fingerprint)), record)
+                spill.push(partitioning.of(Fingerprint::from_bytes(fingerprint)), record)
             })
         })?;
         let mut streams = spill.finish();
@@ -334,11 +335,11 @@ pub(super) fn choose_build_side(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::TempDir;
     use crate::setops::exact::records::encode_first_record;
     use crate::setops::positions::PositionSet;
+    use crate::temp::TempDir;
 
-    fn print(line: u64) -> Fingerprint {
+    fn fingerprint(line: u64) -> Fingerprint {
         // Evenly spread high halves, as in keyed fingerprints.
         let mix = |x: u64| {
             let x = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -352,7 +353,7 @@ mod tests {
     fn positions_are_the_same_for_any_memory_and_partitioning() {
         let dir = tempfile::tempdir().unwrap();
         let lines = |seed: u64, count: u64, of: u64| {
-            (0..count).map(move |i| print((i * 7 + seed).wrapping_mul(i + seed) % of))
+            (0..count).map(move |i| fingerprint((i * 7 + seed).wrapping_mul(i + seed) % of))
         };
         let first: Vec<_> = lines(1, 9000, 5000).collect();
         let others = [lines(2, 7000, 4000).collect::<Vec<_>>(), lines(3, 6000, 4500).collect()];
@@ -363,12 +364,12 @@ mod tests {
                     [(1 << 24, 1, 1), (1 << 24, 5, 2), (60_000, 3, 1), (9000, 1, 3), (20_000, 7, 2)]
                 {
                     let spill_file = SpillFile::new(&TempDir::new(dir.path())).unwrap();
-                    let scheme = PartitionScheme::new(partitions);
-                    let count = scheme.partitions();
+                    let partitioning = Partitioning::new(partitions);
+                    let count = partitioning.partitions();
                     let mut spill = SpillWriter::new(&spill_file, count, memory / 4);
                     for (at, &fingerprint) in first.iter().enumerate() {
                         let record = encode_first_record(fingerprint, at as u64);
-                        spill.push(scheme.of(fingerprint), &record).unwrap();
+                        spill.push(partitioning.of(fingerprint), &record).unwrap();
                     }
                     let streams = spill.finish();
                     let mut parts: Vec<_> = streams
@@ -378,7 +379,9 @@ mod tests {
                     for other in others.iter().filter(|_| op != SetOp::Dedup) {
                         let mut spill = SpillWriter::new(&spill_file, count, memory / 4);
                         for &fingerprint in other {
-                            spill.push(scheme.of(fingerprint), &fingerprint.to_bytes()).unwrap();
+                            spill
+                                .push(partitioning.of(fingerprint), &fingerprint.to_bytes())
+                                .unwrap();
                         }
                         let streams = spill.finish();
                         parts.iter_mut().zip(streams).for_each(|(p, s)| p.others.push(s));
@@ -394,7 +397,7 @@ mod tests {
                         workers,
                         progress: &(),
                     };
-                    let result = join.join(parts, &scheme).unwrap();
+                    let result = join.join(parts, &partitioning).unwrap();
                     let found = result.count;
                     let set =
                         PositionSet::new(spans, result.positions, &spill_file, memory, workers);

@@ -25,20 +25,19 @@ use petal::BloomFilter;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::records::PartitionScheme;
+use super::records::Partitioning;
 use super::state::State;
 use crate::error::{Advice, Error, Result, Setting};
+use crate::files::{ByteRange, Checksum, FileIdentity, FileStat, Lock};
 use crate::fingerprint::LineHasher;
-use crate::io::{
-    ByteRange, Chain, Checksum, DiskUsage, FileIdentity, FileStat, Input, Lock, RecordStream,
-    SpillFile, TempDir, write_out,
-};
+use crate::input::Input;
 use crate::numbers::format_size;
 use crate::progress::{Note, Progress};
 use crate::setops::planning::Plan;
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{Chain, DiskUsage, RecordStream, SpillFile, TempDir, write_out};
 
 /// Increased when the format changes.
 const FORMAT: u32 = 5;
@@ -107,7 +106,7 @@ struct Page {
 struct Saved {
     keys: [u64; 3],
     plan: Plan,
-    scheme: PartitionScheme,
+    scheme: Partitioning,
     done: usize,
     polarity: Polarity,
     first: Vec<Option<Chain>>,
@@ -295,7 +294,7 @@ impl Journal {
         let filter = saved.filter.map(|phase| self.read_filter(phase)).transpose()?;
         Ok(Some(State {
             done: saved.done,
-            scheme: saved.scheme.clone(),
+            partitioning: saved.scheme.clone(),
             polarity: saved.polarity,
             first: streams(&saved.first)?,
             others: sets(&saved.others)?,
@@ -333,7 +332,7 @@ impl Journal {
         self.write(Some(Saved {
             keys: hasher.secret_keys(),
             plan,
-            scheme: state.scheme.clone(),
+            scheme: state.partitioning.clone(),
             done: state.done,
             polarity: state.polarity,
             first: chains(&state.first),

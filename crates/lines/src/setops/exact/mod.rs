@@ -16,20 +16,17 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `job` | an exact job |
 //! | `in_memory` | the strategy for data that fits in memory |
-//! | `with_records`, `phases`, `narrowing`, `partitioned` | the strategies that write records |
+//! | `with_records`, `phases`, `narrowing` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
 //! | `journal`, `state` | resuming a job |
 //! | `estimate`, `simulation`, `spill_bounds` | what a job would cost |
 
 mod estimate;
 mod in_memory;
-mod job;
 mod join;
 mod journal;
 mod narrowing;
-mod partitioned;
 mod passes;
 mod phases;
 mod records;
@@ -39,25 +36,95 @@ mod state;
 mod with_records;
 
 pub use estimate::{Bounds, Counting, InputEstimate, JobEstimate};
-pub(super) use job::ExactJob;
 pub(crate) use join::{Partition, PartitionJoin};
 pub(super) use journal::Journal;
 pub use journal::forget_work;
 pub(crate) use passes::{HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, contains_any};
 pub use records::Side;
-pub(crate) use records::{FIRST_RECORD, PartitionScheme};
+pub(crate) use records::{FIRST_RECORD, Partitioning};
 
 use std::time::Instant;
 
 use crate::error::Result;
-use crate::fingerprint::Table;
-use crate::io::{Input, Printer};
-use crate::setops::planning::{InputSizes, Strategy};
+use crate::fingerprint::{LineHasher, Table};
+use crate::input::{Input, spool};
+use crate::memory::{Budget, least_records};
+use crate::output::Printer;
+use crate::progress::Progress;
+use crate::scan::Pass;
+use crate::setops::planning::{InputSizes, Plan, Sample, Strategy};
 use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{SpillWriter, TempDir};
 use with_records::Others;
 
+/// Memory of an empty record stream in bytes; twice while streams are combined.
+const STREAM_COST: u64 = 256;
+
+/// Maximum size of a table that stays in the cache of a core, in bytes.
+const CACHE: u64 = 1 << 20;
+
+/// An exact job, before its strategy is chosen.
+pub(crate) struct ExactJob<'a> {
+    pub(crate) op: SetOp,
+    pub(crate) budget: Budget,
+    pub(crate) delimiter: u8,
+    pub(crate) temp: TempDir,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) strategy: Option<Strategy>,
+    pub(crate) hasher: LineHasher,
+    /// Saves finished phases.
+    pub(crate) journal: Option<&'a Journal>,
+    /// For a symmetric difference: number of the inputs that are its first side.
+    pub(crate) boundary: usize,
+}
+
 impl ExactJob<'_> {
+    pub(crate) fn pass(&self) -> Pass<'_> {
+        Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
+    }
+
+    pub(crate) fn passes(&self) -> JobPasses<'_> {
+        JobPasses { pass: self.pass(), hasher: &self.hasher }
+    }
+
+    pub(crate) fn sizes(&self, first: &[Input], others: &[Input]) -> Result<InputSizes> {
+        let among = others.len() + 1;
+        let sample = |inputs: &[&Input], number| {
+            let (hasher, numbers) = (&self.hasher, [number, among]);
+            Sample::of(inputs, hasher, self.delimiter, &self.budget, numbers, self.progress)
+        };
+        let files: Vec<_> = first.iter().filter(|input| input.is_repeatable()).collect();
+        let others = || -> Result<Vec<_>> {
+            others.iter().zip(1..).map(|(other, number)| sample(&[other], number)).collect()
+        };
+        if self.budget.workers == 1 {
+            return Ok(InputSizes::new(self.op, sample(&files, 0)?, others()?));
+        }
+        let first = || sample(&files, 0);
+        std::thread::scope(|scope| {
+            let Ok(thread) = std::thread::Builder::new().spawn_scoped(scope, first) else {
+                return Ok(InputSizes::new(self.op, first()?, others()?));
+            };
+            let others = others()?;
+            let first = thread.join().expect("the sampling of the first input panicked")?;
+            Ok(InputSizes::new(self.op, first, others))
+        })
+    }
+
+    /// Returns enough partitions for the table of each to stay in the cache. `prior`: fingerprints of
+    /// lines that were decided in memory.
+    pub(crate) fn partitioning(&self, plan: Plan, sizes: &InputSizes, prior: u64) -> Partitioning {
+        let share = (self.budget.work / self.budget.workers as u64 / 4).min(CACHE);
+        let entries = plan.entries + prior * 8;
+        let wanted = entries / Table::capacity(share).max(1) + 1;
+        // Each partition has a small cost for each input, even if it is empty.
+        let each = STREAM_COST * (sizes.others.len() as u64 + 2);
+        let affordable = SpillWriter::max_streams(least_records(self.budget.work));
+        let affordable = affordable.min(self.budget.work / 16 / each);
+        Partitioning::new(wanted.clamp(1, affordable.clamp(1, 1024)))
+    }
+
     pub(super) fn run(
         &self,
         first: Vec<Input>,
@@ -65,9 +132,9 @@ impl ExactJob<'_> {
         printer: &mut Printer<'_>,
     ) -> Result<Report> {
         let begun = Instant::now();
-        let mut report = Report::begin(begun);
+        let mut report = Report::new(begun);
         // Some strategies read the others twice, and their sizes determine the strategy.
-        let spool = |input: Input| input.spool(&self.temp, self.progress);
+        let spool = |input: Input| spool(input, &self.temp, self.progress);
         let others = others.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let first = if self.op.needs_whole_first() {
             first.into_iter().map(spool).collect::<Result<Vec<_>>>()?
@@ -98,11 +165,20 @@ impl ExactJob<'_> {
         report.strategy = plan.strategy.name().into();
         report.add_phase("sampling", begun.elapsed().as_secs_f64());
         if plan.strategy == Strategy::Memory {
-            self.in_memory(first, others, &sizes, printer, &mut report)?;
+            in_memory::run(self, first, others, &sizes, printer, &mut report)?;
         } else {
             let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
             let others = Others::new(others);
-            self.with_records(plan, first, others, &sizes, printer, &mut report, self.journal)?;
+            with_records::run(
+                self,
+                plan,
+                first,
+                others,
+                &sizes,
+                printer,
+                &mut report,
+                self.journal,
+            )?;
         }
         printer.flush()?;
         report.kept = printer.lines;

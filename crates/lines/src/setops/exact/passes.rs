@@ -14,11 +14,12 @@ use std::ops::ControlFlow;
 
 use petal::{BatchResults, BloomFilter, Membership};
 
-use super::records::{PartitionScheme, Side, encode_first_record};
+use super::records::{Partitioning, Side, encode_first_record};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, RecordStream, SpillWriter};
+use crate::input::Input;
 use crate::scan::{Batch, Pass, PassStats, Scratch};
+use crate::temp::{RecordStream, SpillWriter};
 
 /// Memory for hashes before they are spilled.
 pub(crate) const HASH_LOG_MEMORY: u64 = 256 << 10;
@@ -135,9 +136,9 @@ impl JobPasses<'_> {
         &self,
         what: &'static str,
         inputs: &[&Input],
-        role: Side,
+        side: Side,
         selector: LineSelector<'_>,
-        scheme: &PartitionScheme,
+        partitioning: &Partitioning,
         mut start: impl FnMut(usize) -> Result<u64> + Send,
         spill: &mut SpillWriter<'_>,
         mut keys: Option<&mut HashSink<'_>>,
@@ -182,10 +183,10 @@ impl JobPasses<'_> {
                 keep_selected(scratch);
                 fingerprint_selected(batch, scratch);
             }
-            let start = if role == Side::First { start(batch.input)? } else { 0 };
+            let start = if side == Side::First { start(batch.input)? } else { 0 };
             for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {
-                let part = scheme.of(fingerprint);
-                match role {
+                let part = partitioning.of(fingerprint);
+                match side {
                     Side::Other => spill.push(part, &fingerprint.to_bytes())?,
                     Side::First => {
                         let position = start + batch.offset(line);

@@ -4,19 +4,20 @@ use std::time::Instant;
 
 use petal::{BloomFilter, ByteSize, Membership};
 
-use super::job::ExactJob;
+use super::ExactJob;
 use super::join::{Partition, PartitionJoin};
 use super::journal::Journal;
 use super::passes::{HashSink, LineSelector};
 use super::records::Side;
 use super::state::State;
 use crate::error::Result;
-use crate::io::{Input, RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
+use crate::fingerprint::Table;
+use crate::input::Input;
 use crate::memory::least_records;
-use crate::setops::planning::Plan;
-use crate::setops::planning::filter_bytes;
+use crate::setops::planning::{Plan, filter_bytes};
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
 
 /// Runs the phases of a job.
 pub(super) struct Phases<'a> {
@@ -61,8 +62,8 @@ impl<'a> Phases<'a> {
         confirm: bool,
     ) -> Result<()> {
         let others: Vec<_> = others.iter().collect();
-        let roles = if self.job.op.separates_others() { 1 } else { others.len().max(1) };
-        for inputs in others.chunks(roles) {
+        let together = if self.job.op.separates_others() { 1 } else { others.len().max(1) };
+        for inputs in others.chunks(together) {
             self.phase(|work| {
                 let streams = if confirm {
                     work.confirm(inputs, Side::Other)?
@@ -76,8 +77,34 @@ impl<'a> Phases<'a> {
         Ok(())
     }
 
-    pub(super) fn put(&mut self, role: Side, streams: Vec<RecordStream>) {
-        match role {
+    /// Writes records of all lines. `prior`: fingerprints of lines of the first input that have been
+    /// printed.
+    pub(super) fn write_all_records(
+        &mut self,
+        others: &[Input],
+        prior: Option<Table>,
+    ) -> Result<()> {
+        if let Some(table) = prior {
+            // The table uses all memory, so write its records to disk through a small buffer.
+            let partitioning = &self.state.partitioning;
+            let mut spill = SpillWriter::new(self.spill_file, partitioning.partitions(), 0);
+            for (fingerprint, _) in table.iter() {
+                spill.push(partitioning.of(fingerprint), &fingerprint.to_bytes())?;
+            }
+            let mut streams = spill.finish();
+            write_out(&mut streams, self.spill_file)?;
+            self.state.others.push(streams);
+        }
+        self.write_records_of_others(others, false)?;
+        self.phase(|work| {
+            work.state.first =
+                work.write_records("reading", work.first, Side::First, None, None)?;
+            Ok(())
+        })
+    }
+
+    pub(super) fn put(&mut self, side: Side, streams: Vec<RecordStream>) {
+        match side {
             Side::First => self.state.first = streams,
             Side::Other => self.state.others.push(streams),
         }
@@ -91,7 +118,7 @@ impl<'a> Phases<'a> {
             let inputs = work.state.others.len();
             // Tables and positions need memory too.
             work.keep_in_memory(work.work() / 2)?;
-            let (parts, held) = work.take_parts();
+            let (parts, records) = work.take_parts();
             let bytes = parts.iter().map(Partition::bytes).sum();
             work.job.progress.phase("deciding", Some(bytes));
             let sides = work.first.iter().take(work.job.boundary);
@@ -105,11 +132,11 @@ impl<'a> Phases<'a> {
                 polarity: work.state.polarity,
                 spans,
                 spill_file: work.spill_file,
-                memory: work.work() - held,
+                memory: work.work() - records,
                 workers: work.job.budget.workers,
                 progress: work.job.progress,
             };
-            let result = join.join(parts, &work.state.scheme)?;
+            let result = join.join(parts, &work.state.partitioning)?;
             (work.state.positions, work.state.count) = (result.positions, result.count);
             work.state.spans = spans;
             let report = &mut work.state.report;
@@ -149,7 +176,7 @@ impl<'a> Phases<'a> {
         }
         let count = self.state.keys.bytes() / 8;
         let memory = self.work() - least_records(self.work());
-        let memory = memory.saturating_sub(self.held()).max(self.work() / 4);
+        let memory = memory.saturating_sub(self.records_memory()).max(self.work() / 4);
         let mut filter =
             BloomFilter::with_memory(count.max(1), ByteSize::bytes(filter_bytes(count, memory)))?;
         let mut hashes = Vec::new();
@@ -163,15 +190,15 @@ impl<'a> Phases<'a> {
     }
 
     /// Writes records of the lines that the filter of the candidates may contain.
-    pub(super) fn confirm(&mut self, inputs: &[&Input], role: Side) -> Result<Vec<RecordStream>> {
+    pub(super) fn confirm(&mut self, inputs: &[&Input], side: Side) -> Result<Vec<RecordStream>> {
         let filter = self.candidate_filter()?;
-        let streams = self.write_records("confirming", inputs, role, Some(&filter), None)?;
+        let streams = self.write_records("confirming", inputs, side, Some(&filter), None)?;
         self.state.filter = Some(filter);
         Ok(streams)
     }
 
     /// Returns the memory of all records.
-    pub(super) fn held(&self) -> u64 {
+    pub(super) fn records_memory(&self) -> u64 {
         let others = self.state.others.iter().map(|other| memory_usage(other));
         memory_usage(&self.state.first) + others.sum::<u64>()
     }
@@ -182,14 +209,14 @@ impl<'a> Phases<'a> {
         &mut self,
         what: &'static str,
         inputs: &[&Input],
-        role: Side,
+        side: Side,
         filter: Option<&BloomFilter>,
         mut keys: Option<HashSink<'a>>,
     ) -> Result<Vec<RecordStream>> {
         let filters = filter.map_or(0, BloomFilter::size_bytes);
         let allowance = self.reserve_memory(filters + keys.as_ref().map_or(0, HashSink::bytes))?;
         let mut spill =
-            SpillWriter::new(self.spill_file, self.state.scheme.partitions(), allowance);
+            SpillWriter::new(self.spill_file, self.state.partitioning.partitions(), allowance);
         let filters = filter.map(|filter| filter as &dyn Membership);
         let selector = filters.as_ref().map_or(LineSelector::All, |filter| {
             LineSelector::Filters(std::slice::from_ref(filter))
@@ -204,24 +231,24 @@ impl<'a> Phases<'a> {
             }
             Ok(begin)
         };
-        let scheme = &self.state.scheme;
+        let partitioning = &self.state.partitioning;
         let passes = self.job.passes();
-        let seen = passes.write_records(
+        let stats = passes.write_records(
             what,
             inputs,
-            role,
+            side,
             selector,
-            scheme,
+            partitioning,
             start,
             &mut spill,
             keys.as_mut(),
         )?;
         let report = &mut self.state.report;
-        report.add_pass(seen);
-        if role == Side::First {
-            report.first_lines = seen.lines;
+        report.add_pass(stats);
+        if side == Side::First {
+            report.first_lines = stats.lines;
         }
-        let records = spill.bytes() / role.record_bytes() as u64;
+        let records = spill.bytes() / side.record_bytes() as u64;
         report.set_survivors(records);
         report.records += records;
         match keys {
@@ -232,15 +259,15 @@ impl<'a> Phases<'a> {
         Ok(spill.finish())
     }
 
-    /// Writes records to disk until those in memory take at most `most` bytes.
-    pub(super) fn keep_in_memory(&mut self, most: u64) -> Result<()> {
-        let mut held_bytes = self.held();
+    /// Writes records to disk until those in memory take at most `max` bytes.
+    pub(super) fn keep_in_memory(&mut self, max: u64) -> Result<()> {
+        let mut in_memory = self.records_memory();
         let streams = self.state.others.iter_mut().flatten().chain(&mut self.state.first);
         for stream in streams.map(std::slice::from_mut) {
-            if held_bytes <= most {
+            if in_memory <= max {
                 break;
             }
-            held_bytes -= memory_usage(stream);
+            in_memory -= memory_usage(stream);
             write_out(stream, self.spill_file)?;
         }
         Ok(())
@@ -250,9 +277,9 @@ impl<'a> Phases<'a> {
     /// records to disk if too little is left.
     pub(super) fn reserve_memory(&mut self, filter: u64) -> Result<u64> {
         let free = self.work().saturating_sub(filter);
-        let least = least_records(self.work()).min(free);
-        let taken = self.held();
-        if free.saturating_sub(taken) >= least.max(free / 2) {
+        let min = least_records(self.work()).min(free);
+        let taken = self.records_memory();
+        if free.saturating_sub(taken) >= min.max(free / 2) {
             return Ok(free - taken);
         }
         self.keep_in_memory(0)?;
@@ -261,8 +288,8 @@ impl<'a> Phases<'a> {
 
     /// Takes the records by partition, and returns their memory.
     pub(super) fn take_parts(&mut self) -> (Vec<Partition>, u64) {
-        let count = self.state.scheme.partitions();
-        let taken = self.held();
+        let count = self.state.partitioning.partitions();
+        let taken = self.records_memory();
         let first = std::mem::take(&mut self.state.first);
         let others = std::mem::take(&mut self.state.others);
         let mut parts: Vec<_> = first

@@ -39,9 +39,9 @@ pub(super) fn encode_first_record(fingerprint: Fingerprint, position: u64) -> [u
 
 /// The division of fingerprints into partitions, level by level.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct PartitionScheme(Vec<NonZeroU64>);
+pub(crate) struct Partitioning(Vec<NonZeroU64>);
 
-impl PartitionScheme {
+impl Partitioning {
     pub(crate) fn new(partitions: u64) -> Self {
         Self(vec![NonZeroU64::new(partitions).unwrap_or(NonZeroU64::MIN)])
     }
@@ -52,9 +52,9 @@ impl PartitionScheme {
     }
 
     pub(crate) fn deeper(&self, parts: u64) -> Self {
-        let mut scheme = self.0.clone();
-        scheme.extend(NonZeroU64::new(parts));
-        Self(scheme)
+        let mut partitioning = self.0.clone();
+        partitioning.extend(NonZeroU64::new(parts));
+        Self(partitioning)
     }
 
     /// Returns the partition of a fingerprint at the lowest level. The high half is a fraction whose

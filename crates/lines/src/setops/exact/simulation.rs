@@ -3,19 +3,19 @@
 use petal::ByteSize;
 use petal::embed::BlockedLayout;
 
-use super::job::ExactJob;
+use super::ExactJob;
 use super::join::choose_build_side;
 use super::passes::HASH_LOG_MEMORY;
 use super::records::{FIRST_RECORD, OTHER_RECORD};
 use super::spill_bounds::{RecordBytes, SpillBounds};
 use crate::fingerprint::Table;
-use crate::io::SpillWriter;
 use crate::memory::least_records;
 use crate::setops::planning::Sample;
 use crate::setops::planning::filter_bytes;
 use crate::setops::planning::{InputSizes, Interval, Plan, Strategy};
 use crate::setops::positions::Spans;
 use crate::setops::set_semantics::{BuildSide, SetOp};
+use crate::temp::SpillWriter;
 
 /// What the phases of a job do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -163,7 +163,7 @@ impl ExactJob<'_> {
     }
 
     fn partitions(&self, plan: Plan, sizes: &InputSizes, prior: u64) -> usize {
-        self.partition_scheme(plan, sizes, prior).partitions()
+        self.partitioning(plan, sizes, prior).partitions()
     }
 }
 

@@ -7,9 +7,9 @@
 //! much.
 
 use crate::fingerprint::Table;
-use crate::io::SpillWriter;
 use crate::memory::least_records;
 use crate::setops::positions::Spans;
+use crate::temp::SpillWriter;
 
 use super::passes::HASH_LOG_MEMORY;
 

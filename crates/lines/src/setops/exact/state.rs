@@ -2,17 +2,17 @@
 
 use petal::BloomFilter;
 
-use super::records::PartitionScheme;
-use crate::io::RecordStream;
+use super::records::Partitioning;
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::report::Report;
+use crate::temp::RecordStream;
 
 /// The results of the finished phases: all that later phases need.
 #[derive(Default)]
 pub(super) struct State {
     /// Number of finished phases.
     pub(super) done: usize,
-    pub(super) scheme: PartitionScheme,
+    pub(super) partitioning: Partitioning,
     pub(super) polarity: Polarity,
     /// Records of the first input by partition, and of each other input.
     pub(super) first: Vec<RecordStream>,

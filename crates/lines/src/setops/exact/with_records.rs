@@ -1,99 +1,95 @@
 //! The strategies that write records: their phases in order, then the output.
 
-use super::job::ExactJob;
+use super::ExactJob;
 use super::journal::Journal;
+use super::narrowing::{narrow_common, narrow_diff};
 use super::phases::Phases;
 use super::state::State;
 use crate::error::Result;
 use crate::fingerprint::Table;
-use crate::io::{Input, Printer, SpillFile, SpillWriter};
+use crate::input::Input;
+use crate::output::Printer;
 use crate::setops::planning::{InputSizes, Plan, Strategy};
 use crate::setops::positions::{Polarity, PositionSet, Spans};
 use crate::setops::print::print_positions;
 use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
+use crate::temp::{SpillFile, SpillWriter};
 
-impl ExactJob<'_> {
-    #[expect(clippy::too_many_arguments, reason = "each has a different type")]
-    pub(super) fn with_records(
-        &self,
-        plan: Plan,
-        first: Vec<Input>,
-        others: Others,
-        sizes: &InputSizes,
-        printer: &mut Printer<'_>,
-        report: &mut Report,
-        journal: Option<&Journal>,
-    ) -> Result<()> {
-        let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
-        let begun = report.begun;
-        let mut state = resumed.unwrap_or_else(|| State {
-            scheme: self.partition_scheme(plan, sizes, others.prior.as_ref().map_or(0, Table::len)),
-            report: std::mem::take(report),
-            ..State::default()
-        });
-        state.report.begun = begun;
-        let spill_file = match journal {
-            Some(journal) => journal.spill_file(self.temp.usage())?,
-            None => SpillFile::new(&self.temp)?,
-        };
-        let refs: Vec<_> = first.iter().collect();
-        let mut work = Phases {
-            job: self,
-            journal,
-            plan,
-            first: &refs,
-            spill_file: &spill_file,
-            prints: !printer.counts_only(),
-            state,
-            step: 0,
-        };
-        match (plan.strategy, self.op) {
-            (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {
-                work.narrow_common(&others.lines, sizes)?;
-            }
-            (Strategy::Narrow, op) if !op.separates_others() => {
-                work.narrow_diff(&others.lines, sizes)?;
-            }
-            _ => work.write_all_records(&others.lines, others.prior)?,
+#[expect(clippy::too_many_arguments, reason = "each has a different type")]
+pub(super) fn run(
+    job: &ExactJob<'_>,
+    plan: Plan,
+    first: Vec<Input>,
+    others: Others,
+    sizes: &InputSizes,
+    printer: &mut Printer<'_>,
+    report: &mut Report,
+    journal: Option<&Journal>,
+) -> Result<()> {
+    let resumed = journal.map(|journal| journal.state(&first)).transpose()?.flatten();
+    let begun = report.begun;
+    let mut state = resumed.unwrap_or_else(|| State {
+        partitioning: job.partitioning(plan, sizes, others.prior.as_ref().map_or(0, Table::len)),
+        report: std::mem::take(report),
+        ..State::default()
+    });
+    state.report.begun = begun;
+    let spill_file = match journal {
+        Some(journal) => journal.spill_file(job.temp.usage())?,
+        None => SpillFile::new(&job.temp)?,
+    };
+    let refs: Vec<_> = first.iter().collect();
+    let mut work = Phases {
+        job,
+        journal,
+        plan,
+        first: &refs,
+        spill_file: &spill_file,
+        prints: !printer.counts_only(),
+        state,
+        step: 0,
+    };
+    match (plan.strategy, job.op) {
+        (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {
+            narrow_common(&mut work, &others.lines, sizes)?;
         }
-        let length = first.iter().map(Input::known_length).sum::<Result<u64>>()?;
-        let share = self.budget.work / 8 / self.budget.workers as u64;
-        // A resumed job may print although the first run only counted.
-        let marked = !printer.counts_only() || journal.is_some();
-        work.decide(marked.then(|| Spans::new(length, SpillWriter::max_streams(share))))?;
-        *report = work.state.report;
-        let State { polarity, count, positions, spans, .. } = work.state;
-        let kept = match polarity {
-            Polarity::Kept => count,
-            Polarity::Dropped => report.first_lines - count,
-        };
-        let before = printer.lines;
-        if let Some(spans) = spans
-            && !printer.counts_only()
-            && (kept > 0 || printer.takes_rest())
-        {
-            let positions = PositionSet::new(
-                spans,
-                positions,
-                &spill_file,
-                self.budget.work,
-                self.budget.workers,
-            );
-            report.add_pass(print_positions(
-                &self.pass().chunks(),
-                &first,
-                0,
-                polarity,
-                &positions,
-                printer,
-            )?);
-            report.set_survivors(kept);
+        (Strategy::Narrow, op) if !op.separates_others() => {
+            narrow_diff(&mut work, &others.lines, sizes)?;
         }
-        printer.lines = before + kept;
-        report.spilled += spill_file.written();
-        Ok(())
+        _ => work.write_all_records(&others.lines, others.prior)?,
     }
+    let length = first.iter().map(Input::known_length).sum::<Result<u64>>()?;
+    let share = job.budget.work / 8 / job.budget.workers as u64;
+    // A resumed job may print although the first run only counted.
+    let marked = !printer.counts_only() || journal.is_some();
+    work.decide(marked.then(|| Spans::new(length, SpillWriter::max_streams(share))))?;
+    *report = work.state.report;
+    let State { polarity, count, positions, spans, .. } = work.state;
+    let kept = match polarity {
+        Polarity::Kept => count,
+        Polarity::Dropped => report.first_lines - count,
+    };
+    let before = printer.lines;
+    if let Some(spans) = spans
+        && !printer.counts_only()
+        && (kept > 0 || printer.takes_rest())
+    {
+        let positions =
+            PositionSet::new(spans, positions, &spill_file, job.budget.work, job.budget.workers);
+        report.add_pass(print_positions(
+            &job.pass().chunks(),
+            &first,
+            0,
+            polarity,
+            &positions,
+            printer,
+        )?);
+        report.set_survivors(kept);
+    }
+    printer.lines = before + kept;
+    report.spilled += spill_file.written();
+    Ok(())
 }
 
 /// The other inputs.

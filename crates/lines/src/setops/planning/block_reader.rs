@@ -11,8 +11,9 @@ use std::sync::Arc;
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::error::{Error, Result};
+use crate::files::read_at;
 use crate::fingerprint::LineHasher;
-use crate::io::{Input, Open, read_at};
+use crate::input::{Input, Open};
 use crate::keys::{KeySpec, Spare};
 use crate::progress::Progress;
 use crate::scan::RecordEnds;
@@ -169,7 +170,7 @@ fn is_in_memory(file: &File, at: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::Source;
+    use crate::input::Source;
     use crate::keys::{Columns, Fields};
 
     /// Every record is in the block of its first byte, although half of the line ends are in quotes.

@@ -39,7 +39,7 @@ use super::job_counts::{BaseCounts, InputCounts};
 use super::sample::scattered;
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
-use crate::io::Input;
+use crate::input::Input;
 use crate::progress::Progress;
 use crate::scan::{Batch, Pass, Scratch};
 
@@ -406,7 +406,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::io::Source;
+    use crate::input::Source;
     use crate::setops::planning::job_counts::JobCounts;
     use crate::setops::set_semantics::SetOp;
     use petal_testkit::rng::Rng;

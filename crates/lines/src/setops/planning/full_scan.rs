@@ -15,7 +15,7 @@ use super::interval::Interval;
 use super::job_counts::{InputCounts, JobCounts};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
-use crate::io::Input;
+use crate::input::Input;
 use crate::scan::{Batch, Pass, Scratch};
 use crate::setops::set_semantics::SetOp;
 

@@ -126,9 +126,8 @@ impl InputSizes {
     /// input. They have no upper bounds.
     pub(crate) fn extrapolated(&self) -> BaseCounts {
         let counts = |sample: &Sample| {
-            let [lines, distinct] =
-                [sample.sampled, sample.sampled_distinct].map(|least| least as f64);
-            let unbounded = |value: u64, least| Interval::new(value as f64, least, f64::INFINITY);
+            let [lines, distinct] = [sample.sampled, sample.sampled_distinct].map(|min| min as f64);
+            let unbounded = |value: u64, min| Interval::new(value as f64, min, f64::INFINITY);
             InputCounts {
                 bytes: unbounded(sample.bytes, 0.0),
                 lines: unbounded(sample.lines, lines),
@@ -242,8 +241,8 @@ impl InputSizes {
     fn candidate_filter_bytes(&self, plan: Plan, budget: &Budget) -> u64 {
         let Some((begin, next, _)) = self.sides(plan) else { return 0 };
         // Twice the estimate, and at least a quarter of all lines, because the estimate may be low.
-        let most = next.lines.max(1);
-        let candidates = (self.candidates(plan, budget) as u64 * 2).clamp(most.div_ceil(4), most);
+        let max = next.lines.max(1);
+        let candidates = (self.candidates(plan, budget) as u64 * 2).clamp(max.div_ceil(4), max);
         let (first, second) =
             (filter_bytes(begin.lines, u64::MAX), filter_bytes(candidates, u64::MAX));
         // Leave an eighth for records.

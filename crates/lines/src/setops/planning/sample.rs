@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::block_reader::{BlockReader, LONGEST, SampledLine};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
-use crate::io::{DecompressedLength, Input, Open};
+use crate::input::{DecompressedLength, Input, Open, decompressed_sample};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::RecordEnds;
@@ -226,7 +226,7 @@ impl<'a> Sampler<'a> {
                 carry.truncate(LONGEST);
             }
         };
-        let length = input.decompressed_sample(begin, memory, show)?;
+        let length = decompressed_sample(input, begin, memory, show)?;
         self.bytes += covered;
         Ok(match length {
             Some(DecompressedLength::Exact(bytes)) => bytes,
@@ -276,7 +276,7 @@ pub(super) fn scattered(number: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::error::ErrorKind;
-    use crate::io::Source;
+    use crate::input::Source;
 
     #[test]
     fn sample_of_short_lines_stays_within_its_memory() {

@@ -1,0 +1,290 @@
+//! The metadata of filter files: what the keys of a filter of lines are, and how they are spelled.
+
+use crate::keys::{
+    Fields, HexCase, KeySpec, LineEnds, Spelling, Transform, parse_transforms, transforms_text,
+};
+
+/// The metadata of filter files that are built from lines. It has no time stamp and no file names,
+/// so the same lines give the same file.
+pub const METADATA: &str = concat!(
+    r#"{"producer":"petal "#,
+    env!("CARGO_PKG_VERSION"),
+    r#"","keys":"lines as bytes, without their delimiter"}"#
+);
+
+/// What [`METADATA`] says of the keys.
+const LINES: &str = "lines as bytes, without their delimiter";
+
+/// The field of the metadata that says what the keys are.
+const KEYS: &str = "keys";
+
+/// The field of the metadata with the names of the transforms, separated by commas.
+const KEY_TRANSFORM: &str = "key_transform";
+
+/// The field of the metadata with the line ends whose CR is part of a key, and its values; LF is not
+/// recorded.
+const LINE_ENDS: &str = "line_ends";
+const CRLF: &str = "CRLF";
+const BOTH_ENDS: &str = "LF and CRLF";
+
+/// The field of the metadata with the case of keys that all are hexadecimal, and its values.
+const HEX_CASE: &str = "hex_case";
+const LOWER: &str = "lower";
+const UPPER: &str = "upper";
+
+/// The field of the metadata with the id of a fingerprint log.
+const LOG_ID: &str = "exact";
+
+/// Returns the metadata of a filter whose keys are made in this way.
+#[must_use]
+pub fn filter_metadata(keys: &KeySpec) -> String {
+    let metadata = match keys.fields {
+        Fields::Line => METADATA.to_owned(),
+        _ => with_field(METADATA, KEYS, keys.fields.to_string()),
+    };
+    match &keys.transforms[..] {
+        [] => metadata,
+        transforms => with_field(&metadata, KEY_TRANSFORM, transforms_text(transforms)),
+    }
+}
+
+/// Returns what the keys of a filter are, from its metadata: usually one text, several if keys of
+/// different fields were added. Empty if the metadata does not say it.
+#[must_use]
+pub fn recorded_keys(metadata: &str) -> Vec<String> {
+    let fields: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
+    match &fields[KEYS] {
+        serde_json::Value::String(one) => vec![one.clone()],
+        serde_json::Value::Array(several) => {
+            several.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the metadata of a filter to which keys of another filter, or of a job, were added, given
+/// the metadata of both.
+#[must_use]
+pub fn with_keys_of(metadata: &str, other: &str) -> String {
+    let mut keys = recorded_keys(metadata);
+    let known = keys.len();
+    for text in recorded_keys(other) {
+        if !keys.contains(&text) {
+            keys.push(text);
+        }
+    }
+    match keys.len() == known || known == 0 {
+        true => metadata.to_owned(),
+        false => with_field(metadata, KEYS, keys),
+    }
+}
+
+/// Returns the transforms of a filter's keys, from its metadata; `None` if it is not the metadata of
+/// a filter of lines. Filters of earlier versions have none.
+///
+/// # Errors
+/// The list, if this version of petal does not know a transform.
+pub fn recorded_transforms(metadata: &str) -> std::result::Result<Option<Vec<Transform>>, String> {
+    let fields = |text| serde_json::from_str::<serde_json::Value>(text).unwrap_or_default();
+    let recorded = fields(metadata);
+    match &recorded[KEY_TRANSFORM] {
+        serde_json::Value::Null => {
+            let known = |keys: &String| {
+                keys == LINES || keys.contains(" of CSV") || keys.ends_with(" of JSON")
+            };
+            let keys = recorded_keys(metadata);
+            Ok((!keys.is_empty() && keys.iter().all(known)).then(Vec::new))
+        }
+        serde_json::Value::String(list) => {
+            parse_transforms(list).map(Some).map_err(|_| list.clone())
+        }
+        other => Err(other.to_string()),
+    }
+}
+
+/// Returns whether it is the metadata of a filter of lines, of this version or another one.
+fn is_of_lines(metadata: &str) -> bool {
+    recorded_transforms(metadata) != Ok(None)
+}
+
+/// Returns how the keys of a filter with `inserted` keys are spelled, from its metadata; `None` if it is
+/// not the metadata of a filter of lines. Filters of earlier versions record no case.
+#[must_use]
+pub fn recorded_spelling(metadata: &str, inserted: u64) -> Option<Spelling> {
+    if !is_of_lines(metadata) {
+        return None;
+    }
+    let fields: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
+    let ends = match fields[LINE_ENDS].as_str() {
+        Some(CRLF) => LineEnds::Crlf,
+        Some(BOTH_ENDS) => LineEnds::Both,
+        _ => LineEnds::Lf,
+    };
+    let case = match fields[HEX_CASE].as_str() {
+        Some(LOWER) => Some(HexCase::Lower),
+        Some(UPPER) => Some(HexCase::Upper),
+        _ => None,
+    };
+    Some(if inserted == 0 { Spelling::default() } else { Spelling::new(ends, case) })
+}
+
+/// Returns the metadata of a filter whose keys are spelled in this way; as it is if it is not the
+/// metadata of a filter of lines.
+#[must_use]
+pub fn with_spelling(metadata: &str, spelling: Spelling) -> String {
+    if !is_of_lines(metadata) {
+        return metadata.to_owned();
+    }
+    let ends = match spelling.line_ends() {
+        Some(LineEnds::Crlf) => CRLF.into(),
+        Some(LineEnds::Both) => BOTH_ENDS.into(),
+        Some(LineEnds::Lf) | None => serde_json::Value::Null,
+    };
+    let case = match spelling.hex_case() {
+        Some(HexCase::Lower) => LOWER.into(),
+        Some(HexCase::Upper) => UPPER.into(),
+        None => serde_json::Value::Null,
+    };
+    // In this order whatever was recorded before.
+    let metadata = with_field(metadata, HEX_CASE, NULL);
+    with_field(&with_field(&metadata, LINE_ENDS, ends), HEX_CASE, case)
+}
+
+/// Returns the metadata of the union of two filters, given the metadata and the number of keys of both.
+/// It is not known how keys are spelled whose metadata is not that of lines.
+#[must_use]
+pub fn union_metadata((metadata, inserted): (&str, u64), (other, others): (&str, u64)) -> String {
+    let union = with_keys_of(metadata, other);
+    let Some(recorded) = recorded_spelling(metadata, inserted) else { return union };
+    let unknown = || if others == 0 { Spelling::default() } else { Spelling::UNKNOWN };
+    let added = recorded_spelling(other, others).unwrap_or_else(unknown);
+    with_spelling(&union, recorded.union(added))
+}
+
+/// Returns the metadata of a filter that belongs to a fingerprint log, whose
+/// [`pair_id`](crate::FingerprintLog::pair_id) this is.
+#[must_use]
+pub fn with_log_id(metadata: &str, id: u64) -> String {
+    with_field(metadata, LOG_ID, format!("{id:016x}"))
+}
+
+/// Returns the id of the fingerprint log that a filter belongs to, from its metadata; `None` if it
+/// belongs to none.
+#[must_use]
+pub fn recorded_log_id(metadata: &str) -> Option<u64> {
+    let fields: serde_json::Value = serde_json::from_str(metadata).ok()?;
+    u64::from_str_radix(fields[LOG_ID].as_str()?, 16).ok()
+}
+
+/// Returns the metadata with another field, or with one less if the value is null; as it is if nothing
+/// changes or it is not an object of JSON.
+fn with_field(metadata: &str, name: &str, value: impl Into<serde_json::Value>) -> String {
+    let (value, parsed) = (value.into(), serde_json::from_str(metadata));
+    match parsed {
+        Ok(serde_json::Value::Object(mut fields))
+            if fields.get(name).unwrap_or(&NULL) != &value =>
+        {
+            match value {
+                serde_json::Value::Null => drop(fields.shift_remove(name)),
+                value => drop(fields.insert(name.to_owned(), value)),
+            }
+            serde_json::Value::Object(fields).to_string()
+        }
+        _ => metadata.to_owned(),
+    }
+}
+
+const NULL: serde_json::Value = serde_json::Value::Null;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::JsonValues;
+
+    #[test]
+    fn id_of_a_fingerprint_log_is_read_back() {
+        assert_eq!(recorded_log_id(&with_log_id(METADATA, 0xabc)), Some(0xabc));
+        assert_eq!(recorded_keys(&with_log_id(METADATA, u64::MAX)), [LINES]);
+        for other in [METADATA, "", "{}", r#"{"exact":1}"#, r#"{"exact":"x"}"#] {
+            assert_eq!(recorded_log_id(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn metadata_lists_the_fields_of_all_keys() {
+        let of = |pointer: &str| {
+            let fields = Fields::Json(JsonValues(vec![pointer.parse().unwrap()]));
+            filter_metadata(&KeySpec { fields, ..KeySpec::default() })
+        };
+        let (a, b) = (of("/a"), of("/b"));
+        assert_eq!(with_keys_of(&a, &a), a);
+        let both = with_keys_of(&a, &b);
+        let texts = [r#"value "/a" of JSON"#, r#"value "/b" of JSON"#];
+        assert_eq!(recorded_keys(&both), texts);
+        assert_eq!(recorded_transforms(&both), Ok(Some(vec![])));
+        assert_eq!(with_keys_of(&both, &b), both);
+        let all = with_keys_of(&both, METADATA);
+        assert_eq!(recorded_keys(&all), [texts[0], texts[1], LINES]);
+        assert_eq!(recorded_transforms(&all), Ok(Some(vec![])));
+        // Nothing is known of the keys of other programs.
+        for other in ["", "{}", "text"] {
+            assert_eq!(with_keys_of(other, &a), other);
+            assert_eq!(with_keys_of(&a, other), a);
+        }
+    }
+
+    #[test]
+    fn spelling_is_read_back_from_metadata() {
+        let (mut seen, mut texts) = (Vec::new(), Vec::new());
+        for ends in [LineEnds::Lf, LineEnds::Crlf, LineEnds::Both] {
+            for case in [None, Some(HexCase::Lower), Some(HexCase::Upper)] {
+                let spelling = Spelling::new(ends, case);
+                let text = with_spelling(METADATA, spelling);
+                let read = recorded_spelling(&text, 1).unwrap();
+                assert_eq!((read.line_ends(), read.hex_case()), (Some(ends), case), "{text}");
+                assert_eq!(with_spelling(&text, spelling), text);
+                assert_eq!(with_spelling(&text, Spelling::new(LineEnds::Lf, None)), METADATA);
+                seen.push(spelling);
+                texts.push(text);
+            }
+        }
+        // The union of two sets has the spellings of both; an empty set has none.
+        for (one, text) in seen.iter().zip(&texts) {
+            for (other, others) in seen.iter().zip(&texts) {
+                let union = union_metadata((text, 1), (others, 1));
+                assert_eq!(union, with_spelling(METADATA, one.union(*other)));
+                assert_eq!(union_metadata((text, 0), (others, 1)), *others);
+                assert_eq!(union_metadata((text, 1), (others, 0)), *text);
+            }
+        }
+        for other in ["", "{}", "text", r#"{"keys":"records"}"#] {
+            assert_eq!(recorded_spelling(other, 1), None, "{other}");
+            assert_eq!(with_spelling(other, seen[5]), other);
+            // Keys from elsewhere may be spelled in any way.
+            let upper_and_unknown = union_metadata((&texts[2], 1), (other, 1));
+            let recorded = recorded_spelling(&upper_and_unknown, 1);
+            assert_eq!(recorded.and_then(Spelling::hex_case), None, "{other}");
+            assert_eq!(union_metadata((&texts[2], 1), (other, 0)), with_keys_of(&texts[2], other));
+        }
+    }
+
+    #[test]
+    fn transforms_are_read_back_from_metadata() {
+        for list in ["", "trim", "strip-query=a\"*,lowercase"] {
+            let transforms = parse_transforms(list).unwrap();
+            let keys = KeySpec { transforms: transforms.clone(), ..KeySpec::default() };
+            let metadata = filter_metadata(&keys);
+            assert_eq!(recorded_transforms(&metadata), Ok(Some(transforms.clone())), "{list}");
+            let crlf = with_spelling(&metadata, Spelling::new(LineEnds::Crlf, None));
+            assert_eq!(recorded_transforms(&crlf), Ok(Some(transforms)), "{list}");
+        }
+        assert_eq!(filter_metadata(&KeySpec::default()), METADATA);
+        for other in ["", "{}", "text", r#"{"keys":"records"}"#, "[1]"] {
+            assert_eq!(recorded_transforms(other), Ok(None), "{other}");
+        }
+        assert_eq!(recorded_keys(METADATA), [LINES]);
+        let newer = r#"{"key_transform":"trim,newer"}"#;
+        assert_eq!(recorded_transforms(newer), Err("trim,newer".to_owned()));
+        assert!(recorded_transforms(r#"{"key_transform":["trim"]}"#).is_err());
+    }
+}

@@ -1,0 +1,99 @@
+//! The sources of inputs.
+
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::remote::ObjectUrl;
+
+/// The source of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A file, FIFO or device.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// An object of a store, or of the web.
+    Object(ObjectUrl),
+}
+
+impl Source {
+    /// Returns standard input for `-`, an object for an address like `s3://bucket/key` unless a file
+    /// has this name, otherwise the path.
+    pub fn from_arg(arg: impl Into<PathBuf>) -> Self {
+        let path = arg.into();
+        if path == Path::new("-") {
+            return Self::Stdin;
+        }
+        match ObjectUrl::of_path(&path) {
+            Some(url) if !path.exists() => Self::Object(url),
+            _ => Self::Path(path),
+        }
+    }
+
+    /// Returns whether the source is this file, under any name. Use it to refuse an output that is
+    /// also an input.
+    #[must_use]
+    pub fn is(&self, file: &Metadata) -> bool {
+        self.metadata().is_some_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino()))
+    }
+
+    /// Checks that no stream is named twice, under any name: standard input, a FIFO, a pipe or a
+    /// socket. Each reader would get a part of its lines.
+    ///
+    /// # Errors
+    /// If a stream is named twice. The error has both names.
+    pub fn check_streams(sources: &[Self]) -> Result<()> {
+        let mut streams: Vec<(Option<(u64, u64)>, &Self)> = Vec::new();
+        for source in sources {
+            let stream = source
+                .metadata()
+                .filter(|data| data.file_type().is_fifo() || data.file_type().is_socket());
+            let stream = stream.map(|data| (data.dev(), data.ino()));
+            if stream.is_none() && *source != Self::Stdin {
+                continue;
+            }
+            let same = |(earlier, name): &&(Option<_>, &Self)| {
+                *name == source || stream.is_some() && stream == *earlier
+            };
+            if let Some((_, name)) = streams.iter().find(same) {
+                let problem = match *name == source {
+                    true => "is named twice, but can be read only once".to_owned(),
+                    false => {
+                        format!("is the same stream as {name}, which can be read only once")
+                    }
+                };
+                let error = Error::input(&source.to_string(), problem);
+                return Err(error.advise("save it to a file first"));
+            }
+            streams.push((stream, source));
+        }
+        Ok(())
+    }
+
+    /// Returns the metadata of a file or of standard input, if it is available.
+    fn metadata(&self) -> Option<Metadata> {
+        match self {
+            Self::Path(path) => std::fs::metadata(path).ok(),
+            Self::Stdin => {
+                let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from).ok()?;
+                stdin.metadata().ok()
+            }
+            Self::Object(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => path.display().fmt(f),
+            Self::Stdin => f.write_str("-"),
+            Self::Object(url) => url.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What a job works with: its settings, and the division of its memory. It opens the inputs, and makes
+//! the passes over them and the outputs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Advice, Error, Result, Setting};
+use crate::input::{ContentChecks, Input, Source, open_all, open_followed, open_table, read_keys};
+use crate::keys::{Columns, Fields, KeySpec, Quoting};
+use crate::memory::Budget;
+use crate::output::{OutputStart, Outputs, Printer, RowFormat, RowLines, RowOutputs};
+use crate::progress::{Note, Progress};
+use crate::scan::Pass;
+use crate::settings::Settings;
+use crate::tables::{Shares, TableShares};
+use crate::temp::TempDir;
+
+/// The settings of a job, and the division of its memory.
+#[derive(Clone, Copy)]
+pub(crate) struct JobContext<'a> {
+    pub(crate) settings: &'a Settings<'a>,
+    pub(crate) budget: Budget,
+}
+
+impl<'a> JobContext<'a> {
+    /// Divides the memory limit, without a decoder.
+    pub(crate) fn new(settings: &'a Settings<'a>) -> Result<Self> {
+        let budget = budget(settings.memory_limit, settings.jobs, &settings.keys)?;
+        Ok(Self { settings, budget })
+    }
+
+    /// Opens inputs and divides the memory limit among what they need.
+    pub(crate) fn open(
+        settings: &'a Settings<'a>,
+        sources: &[Source],
+    ) -> Result<(Self, Vec<Input>)> {
+        let context = Self::new(settings)?;
+        let (budget, progress) = (context.budget, settings.progress);
+        let checks = content_checks(settings);
+        let inputs = open_all(sources, budget.decoder, &checks)?;
+        checks.note(progress);
+        let (longest, memory) = (budget.longest_line, budget.decoder);
+        let described = Arc::default();
+        let shares = table_shares(settings, &described);
+        let keyed = |(number, input): (u64, Input)| {
+            let input = read_keys(input, &settings.keys, longest, memory, progress)?;
+            open_table(input, number, longest, budget.limit, memory, &shares)
+        };
+        let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
+        let compressed = inputs.iter().any(Input::may_be_compressed);
+        let budget = if compressed { budget.with_decoder() } else { budget };
+        let objects = inputs.iter().any(Input::is_object);
+        let budget = if objects { budget.with_objects()? } else { budget };
+        note_separators(&inputs, progress);
+        note_unused(settings, &inputs);
+        let Some(first) = inputs.iter().find_map(Input::table) else {
+            return Ok((Self { budget, ..context }, inputs));
+        };
+        let written = !settings.keys_only;
+        let tables = inputs.iter().filter_map(Input::table);
+        let of_rows = tables.map(|table| table.described(written)).sum::<u64>();
+        let needed = of_rows + if written { first.described_by_writer() } else { 0 };
+        first.source().check_descriptions(needed)?;
+        described.store(needed, Ordering::Relaxed);
+        Ok((Self { budget: budget.with_tables(needed), ..context }, inputs))
+    }
+
+    /// Opens the inputs of [`seen`](crate::seen), which may be followed.
+    pub(crate) fn open_or_follow(
+        settings: &'a Settings<'a>,
+        sources: &[Source],
+    ) -> Result<(Self, Vec<Input>)> {
+        if !settings.follow {
+            return Self::open(settings, sources);
+        }
+        let context = Self::new(settings)?;
+        let input = open_followed(sources, &content_checks(settings), &settings.keys)?;
+        let input = match settings.keys.fields {
+            // Waits until the header is written.
+            Fields::Columns(ref columns) => {
+                let dialect = sources.iter().find_map(|path| columns.dialect_of(&path.to_string()));
+                let columns = dialect.map_or(columns.clone(), |found| columns.in_dialect(found));
+                let keys = KeySpec { fields: Fields::Columns(columns), ..(*settings.keys).clone() };
+                let (longest, memory) = (context.budget.longest_line, context.budget.decoder);
+                read_keys(input, &Arc::new(keys), longest, memory, settings.progress)?
+            }
+            Fields::Line | Fields::Json(_) | Fields::Rows(_) => input.with_keys(&settings.keys),
+        };
+        note_separators(std::slice::from_ref(&input), settings.progress);
+        Ok((context, vec![input]))
+    }
+
+    /// Returns a pass over inputs.
+    pub(crate) fn pass(&self) -> Pass<'a> {
+        let Settings { delimiter, progress, .. } = *self.settings;
+        Pass { budget: self.budget, delimiter, progress, words: 1 }
+    }
+
+    /// Returns the directory for temporary files.
+    pub(crate) fn temp_dir(&self) -> TempDir {
+        TempDir::new(&self.settings.temp_dir).counted_in(&self.settings.disk_usage)
+    }
+
+    /// Returns a printer to these outputs.
+    pub(crate) fn printer<'o>(&self, outputs: Outputs<'o>) -> Printer<'o> {
+        Printer::new(outputs, self.settings.delimiter, self.budget.chunk)
+    }
+
+    /// Returns a printer that has printed what precedes the records of these inputs, unless lines are
+    /// only counted.
+    pub(crate) fn started_printer<'o>(
+        &self,
+        outputs: Outputs<'o>,
+        inputs: &[Input],
+    ) -> Result<Printer<'o>> {
+        let mut printer = self.printer(outputs);
+        if !printer.counts_only() {
+            printer.print_start(&self.output_start(inputs)?)?;
+        }
+        Ok(printer)
+    }
+
+    /// Returns outputs for the records of these inputs, which are the first of the job.
+    pub(crate) fn row_outputs<'o>(
+        &self,
+        outputs: Outputs<'o>,
+        inputs: &[Input],
+    ) -> Result<RowOutputs<'o>> {
+        let names: Vec<_> = inputs.iter().map(Input::name).collect();
+        let tables: Vec<_> = inputs.iter().map(Input::table).collect();
+        let Settings { keys_only, binary_output: binary, delimiter, .. } = *self.settings;
+        let (dialect, memory) = (self.settings.keys.fields.dialect(), self.budget.rows);
+        let format = RowFormat { keys_only, binary, dialect, delimiter, memory };
+        RowOutputs::new(outputs, &names, &tables, format)
+    }
+
+    /// Returns how rows are printed where only lines can be; `None`: the records are lines.
+    ///
+    /// # Errors
+    /// If the inputs are tables, but whole rows would be printed, or the other way round.
+    pub(crate) fn rows_as_lines(&self, inputs: &[Input]) -> Result<Option<RowLines>> {
+        let table = inputs.iter().find_map(Input::table);
+        let lines = inputs.iter().find(|input| !input.is_table());
+        match (self.settings.keys_only, table, lines) {
+            (true, _, Some(lines)) => Err(Error::not_a_table(lines.name())),
+            (false, Some(_), _) => {
+                let input = inputs.iter().find(|input| input.is_table()).map_or("", Input::name);
+                Err(Error::input(input, "its rows are binary data, which cannot follow a count")
+                    .advise(Advice::Enable(Setting::KeysOnly)))
+            }
+            (true, Some(table), None) => {
+                let dialect =
+                    (table.key_columns() > 1).then(|| self.settings.keys.fields.dialect());
+                Ok(Some(RowLines { dialect, delimiter: self.settings.delimiter }))
+            }
+            (_, None, _) => Ok(None),
+        }
+    }
+
+    /// Returns what precedes the records of these inputs in the output; nothing if that is left out.
+    /// Reports inputs whose records have other fields.
+    pub(crate) fn output_start(&self, inputs: &[Input]) -> Result<OutputStart> {
+        let Some(before) = &self.settings.appended_to else {
+            return Ok(OutputStart::of(inputs, None, self.settings.progress));
+        };
+        let first = before.first_bytes().map_err(Error::write)?;
+        OutputStart::of(inputs, Some(&first), self.settings.progress);
+        Ok(OutputStart::default())
+    }
+
+    /// Returns the bytes that end the last record of the file that the records of these inputs are
+    /// appended to.
+    pub(crate) fn missing_end(&self, inputs: &[Input]) -> Result<Vec<u8>> {
+        let Some(before) = &self.settings.appended_to else { return Ok(Vec::new()) };
+        let dialect_of = |input: &Input| {
+            let of_keys = input.table().filter(|table| table.key_columns() > 1);
+            input.csv_dialect().or(of_keys.map(|_| self.settings.keys.fields.dialect()))
+        };
+        // The file may have records of any input, so it has quotes if one does.
+        let dialects = inputs.iter().rev().filter_map(dialect_of);
+        let dialect = dialects.max_by_key(|dialect| !dialect.is_lines());
+        let end = before.missing_end(dialect, self.settings.delimiter).map_err(Error::write)?;
+        if end.len() > 1 {
+            self.settings.progress.note(Note::ClosedQuote);
+        }
+        Ok(end)
+    }
+}
+
+/// Returns the checks of the inputs' first bytes.
+pub(crate) fn content_checks(settings: &Settings<'_>) -> Arc<ContentChecks> {
+    let checks =
+        ContentChecks::new(settings.delimiter, settings.text).with_spellings(&settings.spellings);
+    Arc::new(match settings.keys.fields {
+        Fields::Line if settings.keys.transforms.is_empty() => checks.with_line_ends(),
+        Fields::Line => checks,
+        Fields::Columns(_) => checks.quiet().with_tables(),
+        Fields::Json(_) | Fields::Rows(_) => checks.quiet(),
+    })
+}
+
+/// Reports separators that follow from the first records.
+fn note_separators(inputs: &[Input], progress: &dyn Progress) {
+    let mut found: Vec<(u8, &str, u64)> = Vec::new();
+    for input in inputs {
+        let Some(separator) = input.guessed_separator() else { continue };
+        match found.iter_mut().find(|(other, ..)| *other == separator) {
+            Some((_, _, more)) => *more += 1,
+            None => found.push((separator, input.name(), 0)),
+        }
+    }
+    for (separator, input, more) in found {
+        progress.note(Note::Separator { input, more, separator });
+    }
+}
+
+/// Reports settings for CSV that have no effect, because all inputs are tables.
+fn note_unused(settings: &Settings<'_>, inputs: &[Input]) {
+    let (Fields::Columns(columns), Some(first)) = (&settings.keys.fields, inputs.first()) else {
+        return;
+    };
+    let Columns { separator, quoting, escape, header, .. } = columns;
+    // Keys of several columns are printed as CSV.
+    let unused = *header
+        || !settings.keys_only
+            && (separator.is_some() || *quoting != Quoting::default() || escape.is_some());
+    if unused && inputs.iter().all(Input::is_table) {
+        settings.progress.note(Note::CsvSettings { input: first.name() });
+    }
+}
+
+/// Returns the function that divides a memory limit for a table. `described`: bytes of what describes
+/// all tables.
+fn table_shares(settings: &Settings<'_>, described: &Arc<AtomicU64>) -> Shares {
+    let (jobs, keys, described) = (settings.jobs, settings.keys.clone(), described.clone());
+    // Nothing is left of a limit that is too low.
+    let none = TableShares { keys: 0, rows: 0, descriptions: 0 };
+    Arc::new(move |limit| {
+        budget(limit, jobs, &keys).map(Budget::with_decoder).map_or(none, |budget| TableShares {
+            keys: budget.decoder,
+            rows: budget.with_tables(described.load(Ordering::Relaxed)).rows,
+            descriptions: budget.descriptions(),
+        })
+    })
+}
+
+/// Divides a memory limit, without a decoder.
+fn budget(limit: u64, jobs: usize, keys: &KeySpec) -> Result<Budget> {
+    let budget = Budget::new(limit, jobs)?;
+    Ok(if keys.is_line() { budget } else { budget.with_keys(keys.max_growth()) })
+}

@@ -1,0 +1,12 @@
+//! Outputs: printed lines and rows, and what precedes them.
+
+mod appended;
+mod output_start;
+mod printer;
+mod row_output;
+
+pub use appended::AppendedTo;
+pub(crate) use output_start::OutputStart;
+pub use printer::Outputs;
+pub(crate) use printer::{Printer, Span};
+pub(crate) use row_output::{RowFormat, RowLines, RowOutputs};
