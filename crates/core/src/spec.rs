@@ -72,8 +72,8 @@ pub struct FilterSpec {
     pub growth: Growth,
     /// The number of keys up to which a quotient filter grows.
     pub max_capacity: Option<u64>,
-    /// The slots of a quotient filter, or the blocks of a vector quotient filter.
-    pub slots: Option<u64>,
+    /// The size of the table: slots of a quotient filter, blocks of a vector quotient filter.
+    pub table_size: Option<u64>,
     /// Bits of a remainder of a quotient filter, or of a tag of a vector quotient filter.
     pub slot_bits: Option<u32>,
     /// The window of a windowed filter in ticks; `None` for a number of keys.
@@ -136,7 +136,7 @@ impl FilterSpec {
             counter_width: Self::COUNTER_WIDTH,
             growth: Growth::default(),
             max_capacity: None,
-            slots: None,
+            table_size: None,
             slot_bits: None,
             window: None,
             generations: Self::GENERATIONS,
@@ -161,7 +161,7 @@ impl FilterSpec {
             (self.least_space, is_bloom, "has one size for each rate"),
             (self.lowest_fpr.is_some(), is_bloom, "is sized by its rate"),
             (self.max_capacity.is_some(), self.filter_type == Quotient, "has no maximum capacity"),
-            (self.slots.is_some() || self.slot_bits.is_some(), is_table, "has no slots"),
+            (self.table_size.is_some() || self.slot_bits.is_some(), is_table, "has no slots"),
             (self.window.is_some(), self.filter_type == Windowed, "forgets no keys"),
         ] {
             if is_set && !is_allowed {
@@ -303,8 +303,8 @@ impl<F> Builder<F> {
         /// Makes a quotient filter grow automatically up to this number of keys, at the target rate.
         max_capacity: u64 => max_capacity;
 
-        /// Sets the number of slots of a quotient filter, or of blocks of a vector quotient filter.
-        slots: u64 => slots;
+        /// Sets the size of the table: slots of a quotient filter, blocks of a vector quotient filter.
+        table_size: u64 => table_size;
 
         /// Sets the number of bits of a remainder of a quotient filter, or of a tag of a vector quotient
         /// filter: 6, 7, 8, 10, 13 or 18.

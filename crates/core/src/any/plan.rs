@@ -252,7 +252,7 @@ impl FilterSpec {
                 check_keys(capacity, memory, plan.size_bytes())?;
                 Ok(plan)
             }
-            (Some(capacity), None, Some(memory)) if self.slots.is_none() => {
+            (Some(capacity), None, Some(memory)) if self.table_size.is_none() => {
                 let fpr = lowest_fitting(|fpr| fits(with(capacity, fpr), memory));
                 let fpr = fpr.ok_or_else(|| {
                     let needed = with(capacity, HIGHEST).map_or(0, |plan| plan.size_bytes());

@@ -17,7 +17,7 @@ impl BuildEmpty for QuotientFilter {
 
 /// Returns the layout that a specification determines, and the plan of the filter.
 pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(QuotientLayout, FilterInfo)> {
-    let exact = spec.slots.is_some() || spec.slot_bits.is_some();
+    let exact = spec.table_size.is_some() || spec.slot_bits.is_some();
     if spec.fpr.is_some() && exact {
         let expected = "either a rate or slots and bits of a remainder, which decide the rate";
         return Err(Error::invalid("size", expected, "both"));
@@ -28,7 +28,7 @@ pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(QuotientLayout, FilterInf
             let layout = QuotientLayout::for_growth(keys, rate, max_keys)?;
             (layout, FilterInfo::planned(max_keys, rate))
         }
-        FilterSpec { slots: Some(slots), slot_bits: Some(bits), .. } => {
+        FilterSpec { table_size: Some(slots), slot_bits: Some(bits), .. } => {
             let layout = QuotientLayout::new(slots, bits)?;
             let keys = spec.max_capacity.or(spec.capacity);
             (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)

@@ -15,6 +15,8 @@ mod membership;
 mod ribbon;
 mod sort;
 
+use core::num::NonZeroUsize;
+
 use crate::batch::for_each_chunk;
 use crate::error::Result;
 use crate::format::header::FilterInfo;

@@ -17,7 +17,7 @@ impl BuildEmpty for VectorQuotientFilter {
 
 /// Returns the layout that a specification determines, and the plan of the filter.
 pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(VectorQuotientLayout, FilterInfo)> {
-    let exact = spec.slots.is_some() || spec.slot_bits.is_some();
+    let exact = spec.table_size.is_some() || spec.slot_bits.is_some();
     if spec.fpr.is_some() && exact {
         let expected = "either a rate or blocks and bits of a tag, which decide the rate";
         return Err(Error::invalid("size", expected, "both"));
@@ -27,7 +27,7 @@ pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(VectorQuotientLayout, Fil
             let layout = VectorQuotientLayout::for_fpr(keys, rate)?;
             (layout, FilterInfo::planned(keys, rate))
         }
-        FilterSpec { slots: Some(blocks), slot_bits: Some(bits), capacity: keys, .. } => {
+        FilterSpec { table_size: Some(blocks), slot_bits: Some(bits), capacity: keys, .. } => {
             let layout = VectorQuotientLayout::new(blocks, bits)?;
             (layout, FilterInfo::of_size(keys, |keys| layout.fpr(keys))?)
         }

@@ -12,7 +12,7 @@ use petal::{BatchResults, HashSpec, Membership as _, QuotientFilter};
 use petal_testkit::rng::Rng;
 
 fn layer(slots: u64, bits: u32) -> QuotientFilter {
-    let builder = QuotientFilter::builder().slots(slots).slot_bits(bits);
+    let builder = QuotientFilter::builder().table_size(slots).slot_bits(bits);
     builder.hash(HashSpec::keyed([5; 16])).build().unwrap()
 }
 

@@ -244,9 +244,9 @@ fn every_filter_that_is_built_can_be_read() {
                 CountingBloomFilter::builder().capacity(keys).memory(memory),
                 ClassicCountingBloomFilter::builder().capacity(keys).memory(memory),
                 ClassicCountingBloomFilter::builder().capacity(keys).bits(size).probes(2),
-                QuotientFilter::builder().capacity(keys).slots(size).slot_bits(1),
-                QuotientFilter::builder().max_capacity(keys).slots(size).slot_bits(3),
-                VectorQuotientFilter::builder().capacity(keys).slots(size).slot_bits(6)
+                QuotientFilter::builder().capacity(keys).table_size(size).slot_bits(1),
+                QuotientFilter::builder().max_capacity(keys).table_size(size).slot_bits(3),
+                VectorQuotientFilter::builder().capacity(keys).table_size(size).slot_bits(6)
             );
         }
     }

@@ -27,7 +27,7 @@ fn random_operations_equal_the_model() {
 /// The run of the key is longer than 255 slots, the maximum of an offset byte.
 #[test]
 fn thousands_of_copies_of_one_key() {
-    let mut filter = QuotientFilter::builder().slots(6000).slot_bits(5).build().unwrap();
+    let mut filter = QuotientFilter::builder().table_size(6000).slot_bits(5).build().unwrap();
     let mut others = Vec::new();
     for round in 0..4000u64 {
         filter.add("often").unwrap();
@@ -95,7 +95,7 @@ fn full_filter_returns_an_error_and_keeps_its_keys() {
     assert!(filter.is_empty());
     assert!(
         QuotientFilter::builder()
-            .slots(8)
+            .table_size(8)
             .slot_bits(1)
             .build()
             .unwrap()
@@ -105,8 +105,10 @@ fn full_filter_returns_an_error_and_keeps_its_keys() {
     );
     // A batch stops at the first key that does not fit.
     let hashes: Vec<u64> = (0..200).map(|at| u64::MAX - (at << 50)).collect();
-    let (mut small, mut results) =
-        (QuotientFilter::builder().slots(60).slot_bits(8).build().unwrap(), BatchResults::new());
+    let (mut small, mut results) = (
+        QuotientFilter::builder().table_size(60).slot_bits(8).build().unwrap(),
+        BatchResults::new(),
+    );
     assert!(small.insert_mixed_hashes(&hashes, &mut results).unwrap_err().is_full());
     assert_eq!((results.count_ones(), results.len()), (small.len(), 200));
     assert!(results.iter().all(|at| small.contains_mixed_hash(hashes[at])));
@@ -130,7 +132,7 @@ fn union_takes_maximum_counts_and_merge_sums() {
     assert!(both.len() == 330 && both.layout().capacity() >= 330);
     ours.merge(&theirs).unwrap();
     assert_eq!((ours.count(&5u64), ours.count(&70u64), ours.count(&100u64)), (1, 4, 3));
-    let other = QuotientFilter::builder().slots(100).slot_bits(9).seed(8).build().unwrap();
+    let other = QuotientFilter::builder().table_size(100).slot_bits(9).seed(8).build().unwrap();
     assert!(ours.union(&other).unwrap_err().is_incompatible());
 }
 
@@ -223,7 +225,7 @@ fn file_of(filter: &QuotientFilter) -> Vec<u8> {
 
 /// Returns a filter with runs that continue in the next block, copies, and a run at the end.
 fn small() -> QuotientFilter {
-    let mut filter = QuotientFilter::builder().slots(70).slot_bits(5).build().unwrap();
+    let mut filter = QuotientFilter::builder().table_size(70).slot_bits(5).build().unwrap();
     let range = u128::from(filter.layout().fingerprints());
     for fingerprint in (0..30u128).map(|at| 50 * 32 + at * 11).chain([70 * 32 - 1; 3]) {
         filter.add_mixed_hash((fingerprint << 64).div_ceil(range) as u64).unwrap();
@@ -317,7 +319,8 @@ fn random_data_with_valid_checksums_terminates() {
     let mut rng = Rng::new(9);
     for round in 0..400 {
         let shape = [(200, 3), (64, 1), (1000, 12), (3, 40)][round % 4];
-        let filter = QuotientFilter::builder().slots(shape.0).slot_bits(shape.1).build().unwrap();
+        let filter =
+            QuotientFilter::builder().table_size(shape.0).slot_bits(shape.1).build().unwrap();
         let mut file = file_of(&filter);
         let far = rng.one_in(3);
         let dense = 1 + rng.below(12);
@@ -368,7 +371,7 @@ fn large_filters_work_at_both_ends() {
         for blocks in [bytes / block - 6, bytes / block + 6] {
             let slots = (blocks - 5) * 64;
             let mut filter =
-                QuotientFilter::builder().slots(slots).slot_bits(width).build().unwrap();
+                QuotientFilter::builder().table_size(slots).slot_bits(width).build().unwrap();
             assert_eq!(filter.size_bytes() < bytes, blocks * block < bytes);
             let hashes = [0, 1 << 34, u64::MAX / 2, u64::MAX - (1 << 40), u64::MAX];
             for hash in hashes {
@@ -388,7 +391,9 @@ fn large_filters_work_at_both_ends() {
         let shape = QuotientLayout::for_fpr(keys, 0.01).unwrap();
         assert!(shape.capacity() >= keys && shape.fpr(keys) <= 0.01);
     }
-    assert!(QuotientFilter::builder().slots(1 << 48).slot_bits(15).build().unwrap_err().is_alloc());
+    assert!(
+        QuotientFilter::builder().table_size(1 << 48).slot_bits(15).build().unwrap_err().is_alloc()
+    );
 }
 
 // ---- File ---------------------------------------------------------------------------------------
@@ -427,7 +432,8 @@ fn naive_data(slots: u64, width: u64, list: &[u64]) -> Vec<u8> {
 fn reference_implementation_writes_the_same_bytes() {
     let mut rng = Rng::new(11);
     for (slots, width) in [(1, 9), (64, 4), (65, 13), (700, 7), (3000, 56 - 12), (3000, 1)] {
-        let mut filter = QuotientFilter::builder().slots(slots).slot_bits(width).build().unwrap();
+        let mut filter =
+            QuotientFilter::builder().table_size(slots).slot_bits(width).build().unwrap();
         let few = rng.next_u64();
         let mut list = Vec::new();
         for _ in 0..slots {
@@ -455,7 +461,7 @@ fn documented_example_is_correct() {
     let rows = section.lines().filter(|line| line.starts_with("000010") && line.len() > 58);
     let hex = rows.flat_map(|row| row[10..58].split_whitespace());
     let data: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-    let mut filter = QuotientFilter::builder().slots(20).slot_bits(4).build().unwrap();
+    let mut filter = QuotientFilter::builder().table_size(20).slot_bits(4).build().unwrap();
     for key in ["one", "two", "three", "three"] {
         filter.add(key).unwrap();
     }

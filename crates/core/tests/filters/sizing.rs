@@ -82,7 +82,7 @@ fn fields_of_other_types_are_errors() {
     for wrong in [
         FilterSpec { probes: Some(3), ..spec(FilterType::Quotient) },
         FilterSpec { bits: Some(3), ..spec(FilterType::Scalable) },
-        FilterSpec { slots: Some(3), ..spec(FilterType::Bloom) },
+        FilterSpec { table_size: Some(3), ..spec(FilterType::Bloom) },
         FilterSpec { window: Some(3), ..spec(FilterType::Classic) },
         FilterSpec { max_capacity: Some(3), ..spec(FilterType::VectorQuotient) },
         FilterSpec { least_space: true, ..spec(FilterType::Static) },
@@ -156,8 +156,8 @@ fn unused_parameters_are_errors() {
         bloom.bits(8192).fpr(f64::NAN).build().unwrap_err(),
         bloom.bits(0).capacity(9).build().unwrap_err(),
         bloom.bits(8192).build().unwrap_err(),
-        QuotientFilter::builder().capacity(10).fpr(0.01).slots(64).build().unwrap_err(),
-        QuotientFilter::builder().slots(64).slot_bits(8).fpr(0.1).build().unwrap_err(),
+        QuotientFilter::builder().capacity(10).fpr(0.01).table_size(64).build().unwrap_err(),
+        QuotientFilter::builder().table_size(64).slot_bits(8).fpr(0.1).build().unwrap_err(),
     ] {
         assert!(error.is_invalid(), "{error}");
     }

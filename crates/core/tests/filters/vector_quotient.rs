@@ -50,7 +50,7 @@ fn batches_equal_single_operations() {
 fn copies_of_one_key_fill_two_blocks() {
     for bits in TAG_BITS {
         let mut filter =
-            VectorQuotientFilter::builder().slots(100).slot_bits(bits).build().unwrap();
+            VectorQuotientFilter::builder().table_size(100).slot_bits(bits).build().unwrap();
         let slots = filter.layout().slots() / 100;
         let key = (0u64..).find(|key| {
             let hash = filter.hash_spec().hash(&key.to_le_bytes());
@@ -84,8 +84,11 @@ fn random_keys_fill_a_filter_to_its_capacity() {
     for bits in TAG_BITS {
         for blocks in [1, 2, 3, 4, 5, 7, 10, 15, 25, 40, 80, 200, 1000, 33_000] {
             for _ in 0..(20_000 / blocks).clamp(1, 300) {
-                let mut filter =
-                    VectorQuotientFilter::builder().slots(blocks).slot_bits(bits).build().unwrap();
+                let mut filter = VectorQuotientFilter::builder()
+                    .table_size(blocks)
+                    .slot_bits(bits)
+                    .build()
+                    .unwrap();
                 let capacity = filter.layout().capacity();
                 let hashes: Vec<u64> = (0..capacity).map(|_| rng.next_u64()).collect();
                 let filled = filter.add_mixed_hashes(&hashes);
@@ -101,7 +104,7 @@ fn turnover_at_capacity_fails_no_insert() {
     let mut rng = Rng::new(7);
     for bits in TAG_BITS {
         let mut filter =
-            VectorQuotientFilter::builder().slots(300).slot_bits(bits).build().unwrap();
+            VectorQuotientFilter::builder().table_size(300).slot_bits(bits).build().unwrap();
         let mut keys: Vec<u64> = (0..filter.layout().capacity()).map(|_| rng.next_u64()).collect();
         filter.add_mixed_hashes(&keys).unwrap();
         for step in 0..20 * keys.len() {
@@ -116,7 +119,8 @@ fn turnover_at_capacity_fails_no_insert() {
         filter.remove_mixed_hashes(&keys, &mut results);
         assert_eq!(results.count_ones(), keys.len() as u64);
         assert!(
-            filter == VectorQuotientFilter::builder().slots(300).slot_bits(bits).build().unwrap()
+            filter
+                == VectorQuotientFilter::builder().table_size(300).slot_bits(bits).build().unwrap()
         );
     }
 }
@@ -185,18 +189,18 @@ fn impossible_layouts_are_errors() {
     for (blocks, bits) in [(0, 8), (10, 5), (10, 9), (32_769, 8), (1 << 41, 8), (u64::MAX, 8)] {
         assert!(VectorQuotientLayout::new(blocks, bits).unwrap_err().is_invalid());
     }
-    let both = VectorQuotientFilter::builder().capacity(10).fpr(0.01).slots(3).slot_bits(8);
+    let both = VectorQuotientFilter::builder().capacity(10).fpr(0.01).table_size(3).slot_bits(8);
     assert!(both.build().unwrap_err().is_invalid());
     assert!(VectorQuotientFilter::builder().capacity(10).build().unwrap_err().is_invalid());
 }
 
 #[test]
 fn filters_that_differ_have_no_union() {
-    let mut filter = VectorQuotientFilter::builder().slots(10).slot_bits(8).build().unwrap();
+    let mut filter = VectorQuotientFilter::builder().table_size(10).slot_bits(8).build().unwrap();
     let others = [
-        VectorQuotientFilter::builder().slots(11).slot_bits(8).build(),
-        VectorQuotientFilter::builder().slots(10).slot_bits(7).build(),
-        VectorQuotientFilter::builder().slots(10).slot_bits(8).seed(1).build(),
+        VectorQuotientFilter::builder().table_size(11).slot_bits(8).build(),
+        VectorQuotientFilter::builder().table_size(10).slot_bits(7).build(),
+        VectorQuotientFilter::builder().table_size(10).slot_bits(8).seed(1).build(),
     ];
     for other in others {
         assert!(filter.union(&other.unwrap()).unwrap_err().is_incompatible());
@@ -212,7 +216,7 @@ fn file_of(filter: &VectorQuotientFilter) -> Vec<u8> {
 }
 
 fn small() -> VectorQuotientFilter {
-    let mut filter = VectorQuotientFilter::builder().slots(3).slot_bits(8).build().unwrap();
+    let mut filter = VectorQuotientFilter::builder().table_size(3).slot_bits(8).build().unwrap();
     for key in 0..100u64 {
         filter.add(&(key / 2)).unwrap();
     }
@@ -300,7 +304,7 @@ fn random_data_with_valid_checksums_are_errors() {
     let mut rng = Rng::new(9);
     for round in 0..400 {
         let filter = VectorQuotientFilter::builder()
-            .slots(4)
+            .table_size(4)
             .slot_bits(TAG_BITS[round % 6])
             .build()
             .unwrap();
@@ -347,7 +351,7 @@ fn documented_example_is_correct() {
     let rows = section.lines().filter(|line| line.starts_with("000010") && line.len() > 58);
     let hex = rows.flat_map(|row| row[10..58].split_whitespace());
     let data: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-    let mut filter = VectorQuotientFilter::builder().slots(1).slot_bits(8).build().unwrap();
+    let mut filter = VectorQuotientFilter::builder().table_size(1).slot_bits(8).build().unwrap();
     for key in ["one", "two", "three", "three"] {
         filter.add(key).unwrap();
     }
@@ -365,7 +369,8 @@ fn documented_example_is_correct() {
 fn second_blocks_are_those_of_the_document() {
     let mut rng = Rng::new(12);
     for (blocks, bits, buckets) in [(1000u64, 8, 80u64), (65_541, 10, 72)] {
-        let filter = VectorQuotientFilter::builder().slots(blocks).slot_bits(bits).build().unwrap();
+        let filter =
+            VectorQuotientFilter::builder().table_size(blocks).slot_bits(bits).build().unwrap();
         let region = blocks / blocks.div_ceil(32_768);
         for _ in 0..1000 {
             let hash = rng.next_u64();

@@ -101,7 +101,7 @@ fn run(script: &mut Script<'_>) -> Option<()> {
     let how = script.byte()?;
     let hash = if how & 1 == 0 { HashSpec::rapid(7) } else { HashSpec::keyed([3; 16]) };
     let build = |slots, bits| {
-        let filter = QuotientFilter::builder().slots(slots).slot_bits(bits).hash(hash);
+        let filter = QuotientFilter::builder().table_size(slots).slot_bits(bits).hash(hash);
         if how & 2 == 0 { filter.build() } else { filter.max_capacity(slots * 4).build() }
     };
     // The other filter has one or four times the fingerprints, and one or two times the slots.
@@ -346,7 +346,7 @@ fn check(filter: &QuotientFilter, model: &Model) {
         assert!(filter.contains_mixed_hash(model.hash(*fingerprint)), "absent: {fingerprint:#x}");
     }
     let mut rebuilt = QuotientFilter::builder()
-        .slots(model.slots)
+        .table_size(model.slots)
         .slot_bits(model.bits)
         .hash(filter.hash_spec())
         .build()

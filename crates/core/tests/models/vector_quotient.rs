@@ -103,7 +103,7 @@ fn run(script: &mut Script<'_>) -> Option<()> {
     let shape = SHAPES[usize::from(script.byte()?) % SHAPES.len()];
     let blocks = [1, 2, 3, 4, 7, 16, 40][usize::from(script.byte()?) % 7];
     let build = || {
-        let builder = VectorQuotientFilter::builder().slots(blocks).slot_bits(shape.0);
+        let builder = VectorQuotientFilter::builder().table_size(blocks).slot_bits(shape.0);
         builder.hash(HashSpec::rapid(7)).build().expect("small")
     };
     let empty = Model { blocks, shape, copies: BTreeMap::new() };

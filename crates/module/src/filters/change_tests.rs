@@ -122,7 +122,7 @@ fn saturated_counters_are_not_removed() {
 #[test]
 fn union_with_a_part_changes_nothing() {
     let quotient = || {
-        let builder = QuotientFilter::builder().slots(256).slot_bits(20);
+        let builder = QuotientFilter::builder().table_size(256).slot_bits(20);
         let filter = builder.hash(HashSpec::keyed([7; 16])).build().unwrap();
         StoredFilter::from(AnyFilter::Quotient(filter))
     };

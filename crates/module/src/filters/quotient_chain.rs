@@ -121,7 +121,7 @@ impl QuotientChain {
         if self.memory_usage().saturating_add(layout.size_bytes()) > memory_limit {
             return Err(FilterError::MemoryLimit);
         }
-        let builder = QuotientFilter::builder().slots(layout.slots()).hash(hash);
+        let builder = QuotientFilter::builder().table_size(layout.slots()).hash(hash);
         let filter = builder.slot_bits(layout.remainder_bits()).build()?;
         self.layers.try_reserve(1).map_err(|_| FilterError::OutOfMemory)?;
         self.layers.push(filter);

@@ -193,7 +193,7 @@ mod tests {
     /// A quotient filter with a capacity below 1000 keys.
     fn quotient(keys: std::ops::Range<u64>) -> StoredFilter {
         let hash = HashSpec::keyed([7; 16]);
-        let builder = QuotientFilter::builder().slots(SLOTS).slot_bits(20);
+        let builder = QuotientFilter::builder().table_size(SLOTS).slot_bits(20);
         let mut filter = builder.hash(hash).build().unwrap();
         keys.for_each(|key| _ = filter.insert(key.to_string().as_bytes()).unwrap());
         AnyFilter::Quotient(filter).into()

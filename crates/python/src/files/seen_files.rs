@@ -121,7 +121,7 @@ impl SeenFiles {
         plan: &SeenPlan,
         settings: &mut Settings<'_>,
     ) -> PyResult<SeenFilter> {
-        let available = max_seen_filter(&settings).map_err(IntoPyErr::into_py_err)?;
+        let available = max_seen_filter(settings).map_err(IntoPyErr::into_py_err)?;
         let size = fs::metadata(&self.path).map_or(0, |data| data.len());
         if size > available {
             return Err(too_large(&self.path, size, available));
@@ -249,7 +249,7 @@ impl SeenPlan {
     /// Returns an empty filter with a keyed hash, because lines are often chosen by others.
     fn new_filter(&self, keys: u64, settings: &Settings<'_>) -> PyResult<AnyFilter> {
         let fpr = self.fpr.unwrap_or(FilterSpec::DEFAULT_FPR);
-        let available = max_seen_filter(&settings).map_err(IntoPyErr::into_py_err)?;
+        let available = max_seen_filter(settings).map_err(IntoPyErr::into_py_err)?;
         let fits = |needed: u64| {
             match needed <= available {
             true => Ok(()),
