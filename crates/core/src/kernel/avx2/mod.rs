@@ -174,7 +174,9 @@ unsafe impl Vectors for Avx2 {
             let ones = if ALL {
                 _mm256_set1_epi64x(1)
             } else {
-                let masks = BlockParams::<LANES>::LANE_MASKS.get(probes, low >> 12);
+                // A product of its own: those of several keys in one vector are slower to take apart.
+                let start = (hash as u32).wrapping_mul(MIX_LOW as u32) >> 12;
+                let masks = BlockParams::<LANES>::LANE_MASKS.get(probes, start.into());
                 _mm256_loadu_si256(masks[4 * half..4 * half + 4].as_ptr().cast())
             };
             let shifts = [_mm256_setr_epi64x(16, 22, 28, 34), _mm256_setr_epi64x(40, 46, 52, 58)];
