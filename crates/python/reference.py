@@ -37,6 +37,8 @@ class File:
     def __init__(self, module, name):
         #: The public name of the module.
         self.module = module
+        #: What its functions of equal names are about, for headings.
+        self.of = " of rows" if name == "spark/_frames.py" else ""
         self.is_stub = name.endswith(".pyi")
         body = ast.parse((HERE / "python/petal" / name).read_text()).body
         self.nodes = {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
@@ -108,11 +110,8 @@ def markdown(doc):
 
 
 def table(head, rows):
-    """Returns a table; `rows` has the names and the docstring of each, of which it shows the first paragraph."""
-    lines = []
-    for names, doc in rows:
-        first = doc.partition("\n\n")[0]
-        lines.append(f"| {names} | {' '.join(first.split())} |")
+    """Returns a table; `rows` has the names and the docstring of each."""
+    lines = [f"| {names} | {' '.join(doc.partition('>>>')[0].split())} |" for names, doc in rows]
     return "\n".join([f"| {head} |", "|---|---|", *lines])
 
 
@@ -120,7 +119,7 @@ def sections(file, names):
     known = {}
     for name in names:
         node, shown = file.nodes[name], f"{file.module}.{name}"
-        yield f"### `{name if file.module == 'petal' else shown}`"
+        yield f"### `{name if file.module == 'petal' else shown}`{file.of}"
         if isinstance(node, ast.ClassDef):
             yield from class_section(file, node, known)
         else:

@@ -54,7 +54,10 @@ pub(crate) fn run_tests() -> Result {
         tally.passed, tally.failed, tally.ignored, tally.sets
     );
     if tally.ignored > 0 {
-        println!("ignored tests take longer; run them with: cargo test --workspace -- --ignored");
+        println!(
+            "ignored tests take longer; run them with: cargo test {} -- --ignored",
+            WORKSPACE.join(" ")
+        );
     }
     let errors: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors.join("\ncargo x: ")) }

@@ -16,11 +16,12 @@ pub(crate) fn run(name: &str, args: &[&str]) -> Result {
     }
     let mut packages = vec!["--package", "petal-cli"];
     let own_package = format!("petal-example-{name}");
+    let sqlite = format!("{own_package}/sqlite");
     if folder.join("Cargo.toml").exists() {
         packages.extend(["--package", &own_package]);
         // SQLite takes a minute to compile: only to compare with it.
         if args.iter().any(|arg| *arg == "--compare" || arg.contains("sqlite")) {
-            packages.extend(["--features", "petal-example-crawler/sqlite"]);
+            packages.extend(["--features", &sqlite]);
         }
     }
     if name == "recommender" {

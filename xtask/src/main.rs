@@ -32,7 +32,7 @@ const USAGE: &str = "\
 usage: cargo x COMMAND
 
   check            format, arch, clippy, documentation: all checks without tests
-  test             check, loom, all tests of the workspace and the doctests, then python
+  test             check, then all tests: of the workspace, doctests, loom, python
   test --foreign   test, then install the peers and run the tests with them
   test --engines   test, then the tests with Apache Spark
   test --foreign --engines   all of these

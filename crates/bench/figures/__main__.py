@@ -1,6 +1,7 @@
 """Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows.
 
-Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. Plots are in a folder
+Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. It does not notice a change
+of `draw.py`: draw again after one. Plots are in a folder
 beside their page.
 """
 
@@ -93,7 +94,9 @@ def update(sources: dict[str, Path], check: bool) -> list[str]:
     for ending, source in sources.items():
         try:
             page, texts, plots = BENCHMARKS[ending](source)
-        except (KeyError, ValueError) as error:
+        except KeyError as error:
+            raise ValueError(f"{source}: has no row {error}; measure it completely") from error
+        except ValueError as error:
             raise ValueError(f"{source}: {error}") from error
         old = (rows.ROOT / page).read_text()
         new = filled(old, texts)
@@ -103,10 +106,13 @@ def update(sources: dict[str, Path], check: bool) -> list[str]:
                 (rows.ROOT / page).write_text(new)
         for name, plot in plots.items():
             path = (rows.ROOT / page).with_name("plots") / f"{name}.svg"
-            drawn = path.read_text() if path.exists() else ""
-            if not check:
+            old = path.read_text() if path.exists() else ""
+            if check:
+                differs = f"data {digest(plot)}" not in old
+            else:
                 draw(plot, path)
-            if f"data {digest(plot)}" not in drawn if check else drawn != path.read_text():
+                differs = path.read_text() != old
+            if differs:
                 changed.append(path.relative_to(rows.ROOT).as_posix())
     return changed
 

@@ -50,11 +50,13 @@ def draw_lines(pyplot, plot: Plot):
         marker, color = divmod(counts[ours], len(colors))
         counts[ours] += 1
         style = {"color": colors[color], "marker": MARKERS[marker], "linewidth": 2 if ours else 1.3, "zorder": 3 + ours}
+        if len(points) == 1:
+            style["linestyle"] = "none"
         drawn.append((points[-1][1], axes.plot(*zip(*points, strict=True), label=name, markersize=5, **style)[0]))
     if "curve" in plot:
         name, points = plot["curve"]
         drawn.append((points[-1][1], axes.plot(*zip(*points, strict=True), label=name, color=GRAY, linewidth=1)[0]))
-    axes.set(xscale="log", yscale="log", xlabel=plot["x"])
+    axes.set(xscale="log", yscale="log", xlabel=plot["x"], ylabel=plot["y"])
     axes.grid(color="#e3e3e3")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -76,6 +78,7 @@ def draw_bars(pyplot, plot: Plot):
         color = OURS[(len(plot["bars"]) - 1 - number) % len(OURS)]
         bars = axes.bar(places, [value for value in values if value], width * 0.9, label=name, color=color)
         axes.bar_label(bars, fmt="%.2f")
+    axes.set(ylabel=plot["y"])
     axes.set_xticks([group + 0.45 for group in range(len(plot["groups"]))], plot["groups"])
     figure.legend(loc="outside right upper", frameon=False)
     return figure

@@ -25,10 +25,12 @@ class Target:
     write: Callable[[float, float], str] = figure
 
     def verdict(self) -> str:
-        def met(value: float | None) -> bool | None:
-            return None if value is None else value >= self.bound if self.at_least else value <= self.bound
+        def is_met(value: float | None) -> bool | None:
+            if value is None:
+                return None
+            return value >= self.bound if self.at_least else value <= self.bound
 
-        met_parts = [met(value) for _, value in self.parts]
+        met_parts = [is_met(value) for _, value in self.parts]
         result = False if False in met_parts else True if met_parts and None not in met_parts else None
         word = {True: "met", False: "not met", None: "not in the CSV"}[result]
         names = [name for (name, _), met in zip(self.parts, met_parts, strict=True) if met is result]
@@ -124,12 +126,13 @@ OPERATIONS = ["insert", "absent", "present", "remove"]
 RATES = [0.01, 0.001, 0.0001]
 
 
-def keeping(results: Results, name: str, n: int, rate: float) -> Row | None:
-    """Returns the row of a filter at a rate. At the highest rate, a filter without such a row has its smallest one."""
+def smallest_at(results: Results, name: str, n: int, rate: float) -> Row | None:
+    """Returns the row with the fewest bits among those with a target of at most the rate. Without any, and at the
+    highest rate, that among all rows."""
     rows = list(results.having(filter=name, n=n))
-    kept = [row for row in rows if row.target_rate is not None and row.target_rate <= rate]
-    found = kept or (rows if rate == RATES[0] else [])
-    return min(found, key=lambda row: math.inf if row.bits_per_key is None else row.bits_per_key, default=None)
+    candidates = [row for row in rows if row.target_rate is not None and row.target_rate <= rate]
+    candidates = candidates or (rows if rate == RATES[0] else [])
+    return min(candidates, key=lambda row: math.inf if row.bits_per_key is None else row.bits_per_key, default=None)
 
 
 def timed(results: Results, like: Row, form: str, operation: str) -> Row | None:
@@ -145,14 +148,15 @@ def compared_at(results: Results) -> int:
 
 
 def space_table(results: Results) -> str:
-    """Returns the space and the measured rate of every filter. A rate significantly above the target is bold."""
+    """Returns the space and the measured rate of every filter. A rate significantly above the target, and above
+    that of the column, is bold."""
 
     def cell(row: Row | None, rate: float) -> str:
         if row is None:
             return " | |"
         measured = "" if row.measured_rate is None else percent(row.measured_rate)
-        target = max(row.target_rate or rate, rate)
-        if measured and row.absent_keys and row.measured_rate > upper_bound(target, row.absent_keys):
+        allowed = max(row.target_rate or rate, rate)
+        if measured and row.absent_keys and row.measured_rate > upper_bound(allowed, row.absent_keys):
             measured = f"**{measured}**"
         return f" {'' if row.bits_per_key is None else format(row.bits_per_key, '.2f')} | {measured} |"
 
@@ -162,7 +166,7 @@ def space_table(results: Results) -> str:
     text += "\n|---|" + "--:|--:|" * len(RATES) + "\n| *no filter can be below* |"
     text += "".join(f" {-math.log2(rate):.2f} | |" for rate in RATES) + "\n"
     for name in results.filters:
-        text += f"| {name} |" + "".join(cell(keeping(results, name, n, rate), rate) for rate in RATES) + "\n"
+        text += f"| {name} |" + "".join(cell(smallest_at(results, name, n, rate), rate) for rate in RATES) + "\n"
     return text
 
 
@@ -172,7 +176,7 @@ def speed_table(results: Results) -> str:
     for n in results.sizes:
         text += f"**n = {size(n)}**\n\n| filter | bits per key | fill | absent | present | delete |\n"
         text += "|---|--:|--:|--:|--:|--:|\n"
-        for row in filter(None, (keeping(results, name, n, RATES[0]) for name in results.filters)):
+        for row in filter(None, (smallest_at(results, name, n, RATES[0]) for name in results.filters)):
             cells = ["nan" if row.bits_per_key is None else f"{row.bits_per_key:.2f}"]
             for operation in OPERATIONS:
                 found = [timed(results, row, form, operation) for form in ("batch", "single")]
@@ -212,12 +216,12 @@ def ratio_table(results: Results) -> str:
     text += "|---|---|--:|--:|--:|--:|--:|--:|---|\n"
     pairs = ((rival, petal, rates, n) for rival, all_ours, rates in PAIRS for petal in all_ours for n in results.sizes)
     for rival, petal, rates, n in pairs:
-        ours, theirs = keeping(results, petal, n, rates[0]), keeping(results, rival, n, rates[0])
+        ours, theirs = smallest_at(results, petal, n, rates[0]), smallest_at(results, rival, n, rates[0])
         if ours is None or theirs is None:
             continue
         space = []
         for rate in rates:
-            rows = [keeping(results, name, n, rate) for name in (petal, rival)]
+            rows = [smallest_at(results, name, n, rate) for name in (petal, rival)]
             if all(row and row.bits_per_key for row in rows):
                 space.append((f"space at {rate * 100:g} %", rows[0].bits_per_key / rows[1].bits_per_key))
         behind = [name for name, ratio in space if ratio >= 1]
@@ -280,6 +284,7 @@ def time_plot(results: Results, operation: str, what: str) -> Plot:
         "subtitle": "About 1 %, one thread, log scales. petal in batches, other libraries key by key. Keys are mixed "
         "hashes if not stated. Lower is better.",
         "x": "keys in the filter",
+        "y": "ns per key",
         "series": [one for one in series if one[1]],
         "ticks": results.sizes,
     }
@@ -290,7 +295,7 @@ def family_plot(results: Results) -> Plot:
     n = compared_at(results)
     series = []
     for name in results.filters:
-        rows = filter(None, (keeping(results, name, n, rate) for rate in RATES))
+        rows = filter(None, (smallest_at(results, name, n, rate) for rate in RATES))
         points = [(100 * row.measured_rate, row.bits_per_key) for row in rows if row.measured_rate and row.bits_per_key]
         if points:
             series.append((name, list(dict.fromkeys(points))))
@@ -298,9 +303,10 @@ def family_plot(results: Results) -> Plot:
     low, high = min(rates) / 2, min(max(rates) * 2, 0.3)
     bound = [low * (high / low) ** (step / 100) for step in range(101)]
     return {
-        "title": "The family: bits per key, by measured false-positive rate",
+        "title": "Types of filters: bits per key, by measured false-positive rate",
         "subtitle": f"{size(n)} keys. Both scales are logarithmic. Lower, and further left, is better.",
         "x": "measured false-positive rate, %",
+        "y": "bits per key",
         "series": series,
         "curve": ("lower bound: log₂(1/rate)", [(100 * rate, -math.log2(rate)) for rate in bound]),
     }
@@ -317,4 +323,4 @@ def kernel_plot(results: Results) -> Plot:
             bars[name] = [row and row.ns_median for row in rows]
     subtitle = "petal's 1 % filter, batches of mixed hashes, one thread; insert, or look up. Lower is better."
     title = f"Kernels in cache: ns per key, {size(n)} keys"
-    return {"title": title, "subtitle": subtitle, "groups": operations, "bars": bars}
+    return {"title": title, "subtitle": subtitle, "y": "ns per key", "groups": operations, "bars": bars}

@@ -163,6 +163,7 @@ class Lab:
             "title": "Ways to remember a million URLs: ns per query, by bytes per URL",
             "subtitle": "Log scales; bytes in memory, of databases on disk. Lower left is better.",
             "x": "bytes per URL",
+            "y": "ns per query",
             "series": series,
         }
 
@@ -176,7 +177,7 @@ def of_memory(value: float) -> str:
 
 
 def time_of(value: float) -> str:
-    return f"{int(value):,}" if value >= 1000 else f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}"
 
 
 def wrong(way: dict[str, float]) -> str:

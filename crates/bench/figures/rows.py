@@ -85,6 +85,8 @@ def read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     lines = [line for line in path.read_text().splitlines() if line.strip()]
     notes = [line[1:].strip() for line in lines if line.startswith("#")]
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    if not rows:
+        raise ValueError("no rows")
     for number, row in enumerate(rows, 2 + len(notes)):
         if None in row or None in row.values():
             raise ValueError(f"line {number}: the number of fields differs from the header")

@@ -113,7 +113,7 @@ macro_rules! key_methods {
         }
 
         #[doc = concat!("[`", stringify!($batch), "`](Self::", stringify!($batch), ") for hashes.")]
-        #[doc(hidden)] // For programs that embed filters.
+        #[doc(hidden)] // For the crates of this repository.
         pub fn $many(
             $($receiver)*,
             $hashes: &[u64],
@@ -156,7 +156,7 @@ macro_rules! key_methods {
         ///
         /// # Errors
         #[doc = concat!("As [`", stringify!($batch), "`](Self::", stringify!($batch), ").")]
-        #[doc(hidden)] // For programs that embed filters.
+        #[doc(hidden)] // For the crates of this repository.
         pub fn $many(
             $($receiver)*,
             $hashes: &[u64],

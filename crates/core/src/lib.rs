@@ -43,9 +43,8 @@
 //!
 //! * The same work has the same method on every type: `contains`, `insert`, their batches, `save` and
 //!   `open`; `stats` returns the numbers of a filter, [`Stats`]. The trait [`Membership`] has what
-//!   describes a filter: size, capacity, rate, hash. A
-//!   [`TypedBloomFilter`] stays in memory; an [`AtomicBloomFilter`] is saved as the filter that
-//!   `into_filter` returns.
+//!   describes a filter: size, capacity, rate, hash. A [`TypedBloomFilter`] stays in memory; an
+//!   [`AtomicBloomFilter`] is saved as the filter that `into_filter` returns.
 //! * [`AnyFilter`] holds a filter whose type is known only at run time. Code that is generic over types
 //!   uses [`Membership`] and [`MembershipMut`].
 //! * [`Key`] lists the types of keys, [`HashSpec`] the hash functions.
@@ -57,10 +56,10 @@
 //! # Integers as keys
 //!
 //! Insert an integer as a key, `insert(&number)`, even if it is a hash that you computed: petal
-//! hashes it, and the false-positive rate holds for any pattern of numbers. The methods of
-//! the traits named `..._mixed_hash` take hashes whose every bit is random, and cannot check that: with plain
-//! integers instead, a filter reports nearly everything as present. So it does with hashes that have bits
-//! in common: to divide keys among filters, use [`HashSpec::shard`], not bits of the hash.
+//! hashes it, and the false-positive rate holds for any pattern of numbers. Methods named
+//! `..._mixed_hash` take hashes whose every bit is random, and cannot check that: with plain integers
+//! instead, a filter reports nearly everything as present. So it does with hashes that have bits in
+//! common: to divide keys among filters, use [`HashSpec::shard`], not bits of the hash.
 //!
 //! # Guarantees
 //!

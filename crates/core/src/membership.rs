@@ -226,7 +226,7 @@ macro_rules! common_methods {
     ($filter:ident $(<$layout:ident: $bound:path>)?) => {
         impl<$($layout: $bound,)? S: $crate::store::Store> $filter<$($layout,)? S> {
             /// [`contains_batch`](Self::contains_batch) for hashes.
-            #[doc(hidden)] // As in the trait.
+            #[doc(hidden)] // The trait documents it.
             pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut $crate::BatchResults) {
                 $crate::Membership::contains_mixed_hashes(self, hashes, found);
             }
@@ -305,7 +305,8 @@ macro_rules! file_methods {
         #[cfg(feature = "mmap")]
         impl<$($layout: $bound)?> $filter<$($layout,)? $crate::Mapped> {
             /// Opens a filter in a mapped file, which is queried in place. Reads only the header and
-            /// the lengths of the parts; [`Mapped::verify`]($crate::Mapped::verify) checks every byte.
+            /// the lengths of the parts. [`Mapped`]($crate::Mapped) has `metadata` and `verify`, which
+            /// checks every byte: call them before, or keep a clone of the map.
             ///
             /// # Errors
             /// If the file is not a petal file of this type, is truncated, or its header is damaged.

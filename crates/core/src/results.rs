@@ -63,7 +63,7 @@ impl BatchResults {
 
     /// Returns the bits, 64 per word, least significant first; bits after the last result are zero.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn as_words(&self) -> &[u64] {
         &self.words
     }
@@ -75,7 +75,7 @@ impl BatchResults {
     /// results.fill_with(3, |at| at != 1);
     /// assert_eq!(results.iter().collect::<Vec<_>>(), [0, 2]);
     /// ```
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn fill_with(&mut self, len: usize, mut result: impl FnMut(usize) -> bool) {
         for (word, bits) in self.reset(len).iter_mut().enumerate() {
             for at in word * 64..len.min(word * 64 + 64) {

@@ -1,7 +1,8 @@
-//! The description of a filter before it exists, as plain data.
+//! The description of a filter before it exists, as plain data, and the builder that sets its fields one
+//! by one.
 //!
-//! [`FilterSpec::plan`](crate::FilterSpec::plan) is in `any/plan.rs`, because it knows all types;
-//! each type sizes itself in its builder.
+//! [`FilterSpec::plan`](crate::FilterSpec::plan) is in `any/plan.rs`, because it knows all types; each
+//! type sizes itself in its `size.rs`, static filters in `builder.rs`.
 
 use core::marker::PhantomData;
 use core::num::NonZeroUsize;
@@ -152,8 +153,9 @@ impl FilterSpec {
 
     /// Returns an error if a field is set that this type of filter does not have.
     pub(crate) fn check_fields(&self) -> Result<()> {
-        use FilterType::{Quotient, VectorQuotient, Windowed};
+        use FilterType::{Counting, CountingClassic, Quotient, Scalable, VectorQuotient, Windowed};
         let is_bloom = self.is_bloom();
+        let has_counters = matches!(self.filter_type, Counting | CountingClassic);
         let is_table = matches!(self.filter_type, Quotient | VectorQuotient);
         for (is_set, is_allowed, reason) in [
             (self.bits.is_some(), is_bloom, "is not sized by a number of bits"),
@@ -162,7 +164,14 @@ impl FilterSpec {
             (self.lowest_fpr.is_some(), is_bloom, "is sized by its rate"),
             (self.max_capacity.is_some(), self.filter_type == Quotient, "has no maximum capacity"),
             (self.table_size.is_some() || self.slot_bits.is_some(), is_table, "has no slots"),
+            (self.counter_width != Self::COUNTER_WIDTH, has_counters, "has no counters"),
+            (self.growth != Growth::default(), self.filter_type == Scalable, "has no layers"),
             (self.window.is_some(), self.filter_type == Windowed, "forgets no keys"),
+            (
+                self.generations != Self::GENERATIONS,
+                self.filter_type == Windowed,
+                "has no generations",
+            ),
         ] {
             if is_set && !is_allowed {
                 return Err(Error::unsupported(self.filter_type.name(), reason, "leave it out"));
@@ -189,7 +198,7 @@ impl FilterSpec {
 
 /// Builds a filter of one type: sets the fields of a [`FilterSpec`] one by one.
 ///
-/// A size that the type does not have is an error when the filter is planned or built.
+/// A field that the type does not have is an error when the filter is planned or built.
 ///
 /// ```
 /// use petal::{BloomFilter, ByteSize, HashSpec, Membership, QuotientFilter, ScalableBloomFilter};

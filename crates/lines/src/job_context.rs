@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Advice, Error, Result, Setting};
 use crate::input::{ContentChecks, Input, Source, open_all, open_followed, open_table, read_keys};
-use crate::keys::{Columns, Fields, KeySpec, Quoting};
+use crate::keys::{Columns, Fields, KeySpec, Quoting, Spelling, SpellingDifference};
 use crate::memory::Budget;
 use crate::output::{OutputStart, Outputs, Printer, RowFormat, RowLines, RowOutputs};
 use crate::progress::{Note, Progress};
@@ -14,6 +14,19 @@ use crate::scan::Pass;
 use crate::settings::Settings;
 use crate::tables::{Shares, TableShares};
 use crate::temp::TempDir;
+
+/// Returns how the keys that a job has read differ from those of a filter, with the name of an input;
+/// nothing if any contents are accepted. `None`: the filter does not record how its keys are spelled.
+/// `found`: the job found some of them in the filter, or looked for none; then it does not matter that the
+/// filter has lines that end in both ways.
+#[must_use]
+pub fn spelling_differences(
+    settings: &Settings<'_>,
+    filter: Option<Spelling>,
+    found: bool,
+) -> Vec<(SpellingDifference, String)> {
+    if settings.text { Vec::new() } else { settings.spellings.differences(filter, found) }
+}
 
 /// The settings of a job, and the division of its memory.
 #[derive(Clone, Copy)]

@@ -88,6 +88,7 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use input::{Source, Spellings, compressed_extension};
+pub use job_context::spelling_differences;
 pub use keys::{
     Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys, Spelling,
     SpellingDifference, Transform, csv_records, parse_transforms, transform_key, transforms_text,

@@ -58,8 +58,16 @@ impl Default for Settings<'_> {
     /// Half of the available memory, all processors, the temporary directory of the system, lines that
     /// end in LF, no progress.
     fn default() -> Self {
+        Self::new(MemoryLimit::DEFAULT.bytes())
+    }
+}
+
+impl Settings<'_> {
+    /// The default settings with this memory limit in bytes.
+    #[must_use]
+    pub fn new(memory_limit: u64) -> Self {
         Self {
-            memory_limit: MemoryLimit::DEFAULT.bytes(),
+            memory_limit,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             temp_dir: std::env::temp_dir(),
             work_dir: None,
@@ -75,13 +83,5 @@ impl Default for Settings<'_> {
             disk_usage: DiskUsage::default(),
             spellings: Spellings::default(),
         }
-    }
-}
-
-impl Settings<'_> {
-    /// The default settings with this memory limit in bytes.
-    #[must_use]
-    pub fn new(memory_limit: u64) -> Self {
-        Self { memory_limit, ..Self::default() }
     }
 }

@@ -48,9 +48,7 @@ impl Exception {
 
     fn name_and_doc(self) -> (&'static str, &'static str) {
         match self {
-            Self::Petal => {
-                ("PetalError", "The base class of the others; also if a callback ended the job.")
-            }
+            Self::Petal => ("PetalError", "The base class of petal's exceptions."),
             Self::Format => {
                 ("FormatError", "Bytes are not a filter, are damaged, or of a newer version.")
             }

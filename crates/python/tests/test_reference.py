@@ -96,7 +96,7 @@ def test_signatures_have_the_options_of_a_job():
         if cluster:
             shown = inspect.signature(getattr(petal.dask, name)).parameters
             assert next(iter(shown)) == "client" and cluster.__annotations__.keys() <= shown.keys(), name
-            assert shown["memory_limit"].default == 1 << 30
+            assert shown["memory_limit"].default == "1G"
 
 
 def test_unknown_options_are_errors(tmp_path):

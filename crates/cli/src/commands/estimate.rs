@@ -118,7 +118,7 @@ fn table(
         "ranges",
         match estimate.full_scan {
             true => format!("hold with {confidence} % confidence; all lines were read"),
-            false if estimate.bytes_read_range.most.is_none() => format!(
+            false if estimate.bytes_read_range.upper.is_none() => format!(
                 "hold with {confidence} % confidence, some without an upper bound: only the beginning \
                  of a compressed input was read; add --full-scan"
             ),

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use petal_lines::{Settings, Spelling, SpellingDifference, recorded_spelling};
+use petal_lines::{
+    Settings, Spelling, SpellingDifference, recorded_spelling, spelling_differences,
+};
 
 use crate::terminal::notes;
 use crate::terminal::progress::ProgressReporter;
@@ -17,11 +19,8 @@ pub(crate) fn warn_if_different(
     filter: &Path,
     progress: &ProgressReporter,
 ) {
-    if settings.text {
-        return;
-    }
     let filter = filter.display().to_string();
-    for (difference, input) in settings.spellings.differences(recorded, found) {
+    for (difference, input) in spelling_differences(settings, recorded, found) {
         let text = difference.text(notes::name(&input), &filter);
         progress.print(&warning(difference, &text));
     }

@@ -86,11 +86,11 @@ fn facts(job: &EstimatePage<'_>) -> Vec<Fact> {
 
 /// Formats bounds; `None` if they are equal.
 pub(crate) fn bounds(range: Bounds, format: fn(u64) -> String) -> Option<String> {
-    let least = format(range.least);
-    match range.most {
-        Some(most) if most == range.least => None,
-        Some(most) => Some(format!("{least} to {}", format(most))),
-        None => Some(format!("at least {least}")),
+    let lower = format(range.lower);
+    match range.upper {
+        Some(upper) if upper == range.lower => None,
+        Some(upper) => Some(format!("{lower} to {}", format(upper))),
+        None => Some(format!("at least {lower}")),
     }
 }
 

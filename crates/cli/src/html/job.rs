@@ -148,10 +148,10 @@ fn add_memory(page: &mut Page, report: &JobReport) -> Result<()> {
         return Ok(());
     }
     let limit = report.memory_limit_bytes;
-    let max = sampled.max(report.memory_peak_bytes);
+    let peak = sampled.max(report.memory_peak_bytes);
     // A limit far above the peak would flatten the curve.
-    let shows_limit = limit / 20 <= max;
-    let top = if shows_limit { max.max(limit) } else { max } as f64 * 1.12;
+    let shows_limit = limit / 20 <= peak;
+    let top = if shows_limit { peak.max(limit) } else { peak } as f64 * 1.12;
     let unit = bytes(top);
     let (x, second) = time_axis(report);
     let guide = Guide::Horizontal(limit as f64 / unit.size, "memory limit".to_owned());
@@ -182,14 +182,14 @@ fn add_memory(page: &mut Page, report: &JobReport) -> Result<()> {
 /// Adds the temporary disk over time.
 fn add_disk(page: &mut Page, report: &JobReport) -> Result<()> {
     let sampled = report.samples.iter().map(|sample| sample.2).max().unwrap_or(0);
-    let max = sampled.max(report.disk_peak_bytes);
-    if max == 0 {
+    let peak = sampled.max(report.disk_peak_bytes);
+    if peak == 0 {
         page.paragraph("The job needed no temporary disk.");
         return Ok(());
     }
     let limit = report.memory_limit_bytes;
-    let shows_limit = (limit / 4..=limit.saturating_mul(20)).contains(&max);
-    let top = if shows_limit { max.max(limit) } else { max } as f64 * 1.12;
+    let shows_limit = (limit / 4..=limit.saturating_mul(20)).contains(&peak);
+    let top = if shows_limit { peak.max(limit) } else { peak } as f64 * 1.12;
     let unit = bytes(top);
     let (x, second) = time_axis(report);
     let guide = Guide::Horizontal(limit as f64 / unit.size, "memory limit".to_owned());

@@ -23,7 +23,7 @@ use crate::format::persist::{CheckState, Load, Save};
 use crate::format::read;
 use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::membership::{Membership, MembershipMut, file_methods};
+use crate::membership::{Membership, MembershipMut, common_methods};
 use crate::quotient::QuotientFilter;
 use crate::results::BatchResults;
 use crate::scalable::ScalableBloomFilter;
@@ -38,7 +38,7 @@ use crate::windowed::WindowedBloomFilter;
 pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
 
-file_methods!(AnyFilter);
+common_methods!(AnyFilter);
 
 /// A filter of any type, for files whose type is not known in advance.
 ///
@@ -259,7 +259,7 @@ impl<S: Store> AnyFilter<S> {
     /// [`contains`](Self::contains) for a hash: see [`Membership::contains_mixed_hash`].
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         dispatch!(self, filter => filter.contains_mixed_hash(hash))
     }

@@ -22,7 +22,7 @@ use crate::quotient::{self, QuotientFilter, QuotientLayout};
 use crate::scalable::plan::LayerPlan;
 use crate::scalable::{self, ScalableBloomFilter};
 use crate::spec::{BuildEmpty, Builder, FilterSpec};
-use crate::static_filter;
+use crate::static_filter::{self, StaticFilter};
 use crate::store::CacheLine;
 use crate::vector_quotient::{self, VectorQuotientFilter, VectorQuotientLayout};
 use crate::windowed::plan::WindowPlan;
@@ -378,7 +378,18 @@ fn lowest_fitting(fits: impl Fn(f64) -> bool) -> Option<f64> {
     Some(rounded.min(HIGHEST))
 }
 
-impl<F> Builder<F> {
+impl Builder<StaticFilter> {
+    /// Returns what the filter of `capacity` keys will be and cost.
+    ///
+    /// # Errors
+    /// As [`FilterSpec::plan`], and if a field is set that this builder does not use.
+    pub fn plan(&self) -> Result<Plan> {
+        self.spec.check_fixed()?;
+        self.spec.plan()
+    }
+}
+
+impl<F: BuildEmpty> Builder<F> {
     /// Returns what the filter will be and cost, without allocating its memory.
     ///
     /// # Errors
@@ -386,9 +397,7 @@ impl<F> Builder<F> {
     pub fn plan(&self) -> Result<Plan> {
         self.spec.plan()
     }
-}
 
-impl<F: BuildEmpty> Builder<F> {
     /// Creates an empty filter.
     ///
     /// # Errors

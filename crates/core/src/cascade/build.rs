@@ -26,10 +26,12 @@ impl Builder<FilterCascade> {
     /// Cost: as [`FilterCascade::build`].
     ///
     /// # Errors
-    /// As [`FilterCascade::build`].
+    /// As [`FilterCascade::build`], and if the rate is missing or a field is set that a cascade does not
+    /// have.
     pub fn build<K: Key, L: Key>(self, members: &[K], non_members: &[L]) -> Result<FilterCascade> {
         let (mut ours, mut theirs) =
             (with_capacity(members.len())?, with_capacity(non_members.len())?);
+        self.checked_fpr()?;
         self.spec.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
         self.spec.hash.hash_all(non_members.iter().map(Key::bytes), &mut theirs);
         self.from_mixed_hashes(ours, theirs)
@@ -47,6 +49,7 @@ impl Builder<FilterCascade> {
         mut members: Vec<u64>,
         mut non_members: Vec<u64>,
     ) -> Result<FilterCascade> {
+        let target_fpr = self.checked_fpr()?;
         for hashes in [&mut members, &mut non_members] {
             hashes.sort_unstable();
             hashes.dedup();
@@ -55,10 +58,7 @@ impl Builder<FilterCascade> {
         if !both.is_empty() {
             return Err(Error::contradiction(both));
         }
-        self.spec.check_fixed()?;
-        let needed = "a false-positive rate";
-        let target_fpr = self.spec.fpr.ok_or_else(|| Error::unsized_filter(needed))?;
-        let first = first_fpr(target_fpr, members.len(), non_members.len())?;
+        let first = first_fpr(target_fpr, members.len(), non_members.len());
         for attempt in 0..ATTEMPTS {
             if let Some(levels) = self.build_levels(&members, &non_members, first, attempt)? {
                 let info = CascadeInfo {
@@ -70,6 +70,14 @@ impl Builder<FilterCascade> {
             }
         }
         Err(Error::invalid("keys", "hashes that can be distinguished", "some that cannot"))
+    }
+
+    /// Returns the rate, if static filters can have it and no other field is set.
+    fn checked_fpr(&self) -> Result<f64> {
+        self.spec.check_fixed()?;
+        let needed = "a false-positive rate";
+        let fpr = self.spec.fpr.ok_or_else(|| Error::unsized_filter(needed))?;
+        check_fpr(fpr).map(|()| fpr)
     }
 
     /// Builds all levels; `None` if there would be more than [`MAX_LEVELS`].
@@ -108,11 +116,10 @@ impl Builder<FilterCascade> {
 /// With r members, s non-members and the rate p, level 0 takes r · log2(1/p) bits and the others
 /// together 2 · (s · p + r/2), because each level has half the keys of the one two before it. The
 /// sum has its minimum at p = r / (2 s ln 2), about 0.72 r/s.
-fn first_fpr(target: f64, members: usize, non_members: usize) -> Result<f64> {
-    check_fpr(target)?;
+fn first_fpr(target: f64, members: usize, non_members: usize) -> f64 {
     let best = members as f64 / (2.0 * core::f64::consts::LN_2 * non_members.max(1) as f64);
     let fpr = if members == 0 { target } else { target.min(best) };
-    Ok(fpr.clamp(FilterSpec::MIN_STATIC_FPR, LATER_FPR))
+    fpr.clamp(FilterSpec::MIN_STATIC_FPR, LATER_FPR)
 }
 
 /// Returns an empty vector with space for `len` hashes, or an error if allocation fails.

@@ -88,7 +88,7 @@ impl FilterCascade {
         Self::builder().fpr(fpr).build(members, non_members)
     }
 
-    /// Returns a builder, which chooses hash, seed and threads separately.
+    /// Returns a builder, which chooses rate, hash, seed and threads separately.
     #[must_use]
     pub fn builder() -> Builder<Self> {
         Builder::new(FilterType::Cascade)
@@ -107,7 +107,7 @@ impl<S: Store> FilterCascade<S> {
     /// [`contains`](Self::contains) for a hash made with
     /// [`hash_spec`](Self::hash_spec).
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         let stopped = self.levels.iter().position(|level| !level.contains_mixed_hash(hash));
         stopped.unwrap_or(self.levels.len()) % 2 == 1

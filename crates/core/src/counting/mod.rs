@@ -135,7 +135,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
     /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.bloom.contains_mixed_hash(hash)
     }
@@ -160,7 +160,6 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.counter_layout.count(self.bits(), self.planes.lines(), self.depth(), hash)
     }
@@ -215,7 +214,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
 
     /// Returns the layout of the Bloom filter.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layout(&self) -> L {
         self.bloom.layout()
     }
@@ -277,7 +276,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
     /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.counter_layout.insert(self.bloom.kernel(), self.counters(), hash);
         self.bloom.info_mut().inserted += u64::from(new);
@@ -298,7 +297,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
     }
 
     /// [`remove`](Self::remove) for a hash.
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
         let removed = self.counter_layout.remove(self.bloom.kernel(), self.counters(), hash);
         self.subtract_inserted(u64::from(removed == RemoveOutcome::Removed));

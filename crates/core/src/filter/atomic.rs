@@ -88,7 +88,8 @@ macro_rules! blocks {
 // ---- Constructors -------------------------------------------------------------------------------
 
 impl AtomicBloomFilter {
-    /// Creates the smallest filter with a false-positive rate of at most `fpr` at `capacity` keys.
+    /// Creates the smallest filter with a false-positive rate of at most `fpr` at `capacity` keys. For
+    /// another size or hash: `AtomicBloomFilter::from(BloomFilter::builder()….build()?)`.
     ///
     /// # Errors
     /// As [`BloomFilter::with_fpr`](Filter::with_fpr).
@@ -97,7 +98,7 @@ impl AtomicBloomFilter {
     }
 
     /// Copies the filter into memory of its own. Keys that other threads insert meanwhile may be in the
-    /// copy or not.
+    /// copy or not, and `inserted` does not count all of them.
     ///
     /// # Errors
     /// If memory allocation fails.
@@ -148,7 +149,6 @@ impl AtomicBloomFilter {
     /// 64-bit hash function whose every output bit is random. Plain integers are not such hashes:
     /// insert them as keys.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| self.kernel.shared_insert(blocks, hash))
     }
@@ -170,7 +170,6 @@ impl AtomicBloomFilter {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hashes(&self, hashes: &[u64], new: &mut BatchResults) {
         let new = new.reset(hashes.len());
         blocks!(self, |blocks| self.kernel.shared_insert_batch(blocks, hashes, new));
@@ -195,7 +194,6 @@ impl AtomicBloomFilter {
     /// hashes: insert them as keys.
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         blocks!(self, |blocks| self.kernel.shared_contains(blocks, hash))
     }
@@ -217,7 +215,6 @@ impl AtomicBloomFilter {
     }
 
     /// [`contains_batch`](Self::contains_batch) for hashes.
-    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
         let found = found.reset(hashes.len());
         blocks!(self, |blocks| self.kernel.shared_contains_batch(blocks, hashes, found));
@@ -225,7 +222,7 @@ impl AtomicBloomFilter {
 
     /// Returns the layout.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layout(&self) -> BlockedLayout {
         self.layout
     }

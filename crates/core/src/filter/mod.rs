@@ -149,7 +149,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.layout.contains(self.kernel, self.store.lines(), hash)
     }
@@ -158,7 +158,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// [`insert_mixed_hash`](Filter::insert_mixed_hash) will access. A hint; does nothing for
     /// classic filters, which access many lines.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.layout.prefetch(self.store.lines(), hash);
     }
@@ -179,7 +179,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
 
     /// Returns the layout.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layout(&self) -> L {
         self.layout
     }
@@ -263,7 +263,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         let new = self.layout.insert(self.kernel, self.store.lines_mut(), hash);
         self.info.inserted += u64::from(new);
@@ -287,7 +287,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     }
 
     /// [`insert_batch`](Self::insert_batch) for hashes.
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) {
         self.layout.insert_batch(
             self.kernel,
@@ -355,7 +355,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     ///
     /// For programs that refuse keys beyond the capacity of a filter: they then accept any number
     /// of keys, at a rising false-positive rate.
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn clear_capacity(&mut self) {
         self.info.capacity = 0;
     }

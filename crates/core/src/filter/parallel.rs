@@ -50,8 +50,8 @@ const SMALL: u64 = (4 << 20) / CacheLine::BYTES as u64;
 
 impl<S: StoreMut> BloomFilter<S> {
     /// Inserts many keys without results, on up to `threads` threads. The filter is the same for any
-    /// number of threads. Unlike after [`put_batch`](Self::put_batch), [`inserted`](crate::Membership::inserted)
-    /// stays exact.
+    /// number of threads. Unlike after [`put_batch`](Self::put_batch),
+    /// [`inserted`](crate::Membership::inserted) stays exact.
     ///
     /// ```
     /// use petal::BloomFilter;

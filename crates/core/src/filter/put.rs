@@ -29,7 +29,6 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn put_mixed_hash(&mut self, hash: u64) {
         self.counted = false;
         self.layout.set(self.kernel, self.store.lines_mut(), hash);
@@ -67,7 +66,6 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     }
 
     /// [`put_batch`](Self::put_batch) for hashes.
-    #[doc(hidden)] // For programs that embed filters.
     pub fn put_mixed_hashes(&mut self, hashes: &[u64]) {
         self.counted = false;
         for hashes in hashes.chunks(SET_MAX) {

@@ -30,7 +30,7 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
         Ok(self.insert_one(hash, false)? == InsertOutcome::New)
     }
@@ -53,7 +53,6 @@ impl<S: StoreMut> QuotientFilter<S> {
     /// # Errors
     /// As [`add`](Self::add).
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn add_mixed_hash(&mut self, hash: u64) -> Result<()> {
         self.insert_one(hash, true).map(drop)
     }
@@ -107,7 +106,6 @@ impl<S: StoreMut> QuotientFilter<S> {
     ///
     /// # Errors
     /// As [`insert_batch`](Self::insert_batch).
-    #[doc(hidden)] // For programs that embed filters.
     pub fn add_mixed_hashes(&mut self, hashes: &[u64]) -> Result<()> {
         hashes.chunks(CHUNK).try_for_each(|hashes| {
             let new = &mut [0; CHUNK / 64][..hashes.len().div_ceil(64)];
@@ -155,7 +153,7 @@ impl<S: StoreMut> QuotientFilter<S> {
 
     /// [`remove`](Self::remove) for a hash.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
         let copies = self.table.remove(self.store.lines_mut(), hash);
         self.info.inserted -= u64::from(copies > 0);

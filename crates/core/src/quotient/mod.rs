@@ -149,14 +149,14 @@ impl<S: Store> QuotientFilter<S> {
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.table.contains(self.store.lines(), hash)
     }
 
     /// Prefetches the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) will access.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);
     }
@@ -172,7 +172,6 @@ impl<S: Store> QuotientFilter<S> {
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.table.count(self.store.lines(), hash)
     }
@@ -187,7 +186,7 @@ impl<S: Store> QuotientFilter<S> {
     /// Returns the fingerprint of a hash: ⌊h · R / 2⁶⁴⌋, where R is the number of possible
     /// [fingerprints](QuotientLayout::fingerprints).
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn fingerprint_of(&self, hash: u64) -> u64 {
         self.table.fingerprint(hash)
     }
@@ -212,7 +211,7 @@ impl<S: Store> QuotientFilter<S> {
 
     /// Returns the layout.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layout(&self) -> QuotientLayout {
         self.layout
     }

@@ -119,7 +119,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.newest_first().any(|layer| layer.contains_mixed_hash(hash))
     }
@@ -127,7 +127,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// Prefetches the memory of the newest two layers, where most keys are found, that
     /// [`contains_mixed_hash`](Self::contains_mixed_hash) will access.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.newest.prefetch_mixed_hash(hash);
         if let Some(layer) = self.closed.last() {
@@ -146,7 +146,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     }
 
     /// Returns the layers, oldest first.
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layer_filters(&self) -> impl Iterator<Item = &BloomFilter<S>> {
         self.oldest_first()
     }
@@ -159,14 +159,14 @@ impl<S: Store> ScalableBloomFilter<S> {
 
     /// Returns how many new keys the newest layer takes before the next layer is added.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layer_capacity_left(&self) -> u64 {
         self.newest.capacity().saturating_sub(self.newest.inserted())
     }
 
     /// Returns the sum of the capacities of all layers. The filter grows beyond that number of keys.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn total_capacity(&self) -> u64 {
         self.oldest_first().map(BloomFilter::capacity).fold(0, u64::saturating_add)
     }
@@ -187,7 +187,7 @@ impl<S: Store> ScalableBloomFilter<S> {
 
     /// Returns the share of the target rate that layer `layer` may use. The oldest layer is 0.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layer_share(&self, layer: u32) -> f64 {
         self.plan.share(layer)
     }
@@ -205,7 +205,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     ///
     /// Cost: up to a millisecond for each layer to come.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn capacity_within(&self, memory: ByteSize) -> u64 {
         let (mut keys, mut bytes) = (self.total_capacity(), self.memory_usage());
         for layer in self.layers()..plan::MAX_LAYERS as u32 {
@@ -229,7 +229,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     ///
     /// # Errors
     /// If the filter cannot have another layer.
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn next_layer_bytes(&self) -> Result<u64> {
         let bits = self.plan.layout(self.layers())?.size_bytes();
         Ok(bits.saturating_add(size_of::<BloomFilter>() as u64))
@@ -271,7 +271,7 @@ impl ScalableBloomFilter {
     /// # Errors
     /// As [`insert`](Self::insert).
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
         if self.contains_mixed_hash(hash) {
             return Ok(false);
@@ -300,7 +300,7 @@ impl ScalableBloomFilter {
     ///
     /// # Errors
     /// As [`insert_batch`](Self::insert_batch).
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hashes(&mut self, hashes: &[u64], new: &mut BatchResults) -> Result<()> {
         let mut pending = PendingKeys::default();
         let words = new.reset(hashes.len());

@@ -130,7 +130,7 @@ impl<S: Store> StaticFilter<S> {
     /// the filter was built from.
     #[inline(always)]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         match &self.table {
             Table::Ribbon(table) => table.contains(self.kernel, hash),

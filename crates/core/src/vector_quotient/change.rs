@@ -39,7 +39,6 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     /// # Errors
     /// As [`add`](Self::add).
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn add_mixed_hash(&mut self, hash: u64) -> Result<()> {
         if !self.table.insert(self.store.lines_mut(), hash) {
             return Err(full());
@@ -66,7 +65,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     /// # Errors
     /// As [`add`](Self::add).
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> Result<bool> {
         if self.contains_mixed_hash(hash) {
             return Ok(false);
@@ -95,7 +94,6 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
     ///
     /// # Errors
     /// As [`add_batch`](Self::add_batch).
-    #[doc(hidden)] // For programs that embed filters.
     pub fn add_mixed_hashes(&mut self, hashes: &[u64]) -> Result<()> {
         let added = self.table.insert_batch(self.store.lines_mut(), hashes);
         self.info.inserted += added as u64;
@@ -134,7 +132,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
 
     /// [`remove`](Self::remove) for a hash.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn remove_mixed_hash(&mut self, hash: u64) -> bool {
         let removed = self.table.remove(self.store.lines_mut(), hash);
         self.info.inserted -= u64::from(removed);

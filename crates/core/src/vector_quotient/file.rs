@@ -75,7 +75,7 @@ impl<S: Store> VectorQuotientFilter<S> {
     /// Returns a view of the filter as the bytes of a file, for sending it in pieces: see
     /// [`AnyFilter::serialized`](crate::AnyFilter::serialized).
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn serialized(&self) -> SerializedView<'_> {
         Save::serialized(self)
     }
@@ -84,7 +84,7 @@ impl<S: Store> VectorQuotientFilter<S> {
 impl VectorQuotientFilter {
     /// Lets an allocator move the filter's memory: see
     /// [`AnyFilter::relocate`](crate::AnyFilter::relocate).
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn relocate(&mut self, relocator: &mut Relocator<'_>) {
         self.store.relocate(relocator);
     }

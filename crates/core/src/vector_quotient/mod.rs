@@ -127,14 +127,14 @@ impl<S: Store> VectorQuotientFilter<S> {
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         self.table.contains(self.store.lines(), hash)
     }
 
     /// Prefetches the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) will access.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn prefetch_mixed_hash(&self, hash: u64) {
         self.table.prefetch(self.store.lines(), hash);
     }
@@ -150,7 +150,6 @@ impl<S: Store> VectorQuotientFilter<S> {
 
     /// [`count`](Self::count) for a hash.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn count_mixed_hash(&self, hash: u64) -> u64 {
         self.table.count(self.store.lines(), hash)
     }
@@ -169,7 +168,7 @@ impl<S: Store> VectorQuotientFilter<S> {
 
     /// Returns the layout.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layout(&self) -> VectorQuotientLayout {
         self.layout
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::spec::{BuildEmpty, FilterSpec};
 
 /// What determines the size.
-const NEEDED: &str = "capacity and false-positive rate, or blocks and bits of a tag";
+const NEEDED: &str = "capacity and false-positive rate, or `table_size` and `slot_bits`";
 
 impl BuildEmpty for VectorQuotientFilter {
     fn build_empty(spec: &FilterSpec) -> Result<Self> {
@@ -19,7 +19,7 @@ impl BuildEmpty for VectorQuotientFilter {
 pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(VectorQuotientLayout, FilterInfo)> {
     let exact = spec.table_size.is_some() || spec.slot_bits.is_some();
     if spec.fpr.is_some() && exact {
-        let expected = "either a rate or blocks and bits of a tag, which decide the rate";
+        let expected = "either a rate, or `table_size` and `slot_bits`, which decide the rate";
         return Err(Error::invalid("size", expected, "both"));
     }
     Ok(match *spec {

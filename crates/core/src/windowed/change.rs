@@ -22,7 +22,7 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
         if self.room() == 0 {
             return self.insert_in_next(hash);
@@ -61,7 +61,6 @@ impl<S: StoreMut> WindowedBloomFilter<S> {
     /// [`insert_if_absent`](Self::insert_if_absent) for a hash: see
     /// [`insert_mixed_hash`](Self::insert_mixed_hash).
     #[inline]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn insert_mixed_hash_if_absent(&mut self, hash: u64) -> bool {
         if self.room() == 0 {
             return !self.contains_mixed_hash(hash) && self.insert_in_next(hash);

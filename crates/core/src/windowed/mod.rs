@@ -177,7 +177,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// such hashes: insert them as keys.
     #[inline]
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
         ring!(self, self.store.lines(), |ring| ring.contains(hash))
     }
@@ -210,7 +210,6 @@ impl<S: Store> WindowedBloomFilter<S> {
 
     /// [`contains_at`](Self::contains_at) for a hash.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hash_at(&self, now: u64, hash: u64) -> bool {
         let live = self.live_slots(now);
         ring!(self, self.store.lines(), |ring| ring.live_contain(live, hash))
@@ -220,7 +219,6 @@ impl<S: Store> WindowedBloomFilter<S> {
     ///
     /// Cost: as one by one, but cache misses overlap. As
     /// [`contains_mixed_hashes`](Self::contains_mixed_hashes) until a generation has expired.
-    #[doc(hidden)] // For programs that embed filters.
     pub fn contains_mixed_hashes_at(&self, now: u64, hashes: &[u64], found: &mut BatchResults) {
         let live = self.live_slots(now);
         if live.count_ones() == self.generations() {
@@ -234,7 +232,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// the generations, newest first; one that has expired at `now` does not count, and has the
     /// number `expired`.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn explain_mixed_hash_at(&self, now: u64, hash: u64) -> Explanation {
         let (lines, layout, live) = (self.store.lines(), self.layout(), self.live_slots(now));
         let (generations, newest) = (self.generations() as usize, self.newest());
@@ -277,7 +275,7 @@ impl<S: Store> WindowedBloomFilter<S> {
 
     /// Returns the layout of one generation.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn layout(&self) -> BlockedLayout {
         self.params.layout()
     }
@@ -303,7 +301,7 @@ impl<S: Store> WindowedBloomFilter<S> {
 
     /// Returns the number of keys that a generation is planned for: its share of the window.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn generation_capacity(&self) -> u64 {
         self.plan().share(self.plan().keys)
     }
@@ -312,7 +310,7 @@ impl<S: Store> WindowedBloomFilter<S> {
     /// [`generation_capacity`](Self::generation_capacity) means that keys arrived faster than
     /// planned; the number stays until that generation expires.
     #[must_use]
-    #[doc(hidden)] // For programs that embed filters.
+    #[doc(hidden)] // For the crates of this repository.
     pub fn fullest_generation(&self) -> u64 {
         self.counts.all().into_iter().max().unwrap_or(0)
     }

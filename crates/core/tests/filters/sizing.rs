@@ -2,7 +2,7 @@
 
 use petal::{
     AnyFilter, BloomFilter, ByteSize, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterSpec, FilterType, Membership, Plan, QuotientFilter,
+    CountingBloomFilter, FilterSpec, FilterType, Growth, Membership, Plan, QuotientFilter,
     ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
 };
 use petal_testkit::size_requests::size_requests;
@@ -86,6 +86,12 @@ fn fields_of_other_types_are_errors() {
         FilterSpec { window: Some(3), ..spec(FilterType::Classic) },
         FilterSpec { max_capacity: Some(3), ..spec(FilterType::VectorQuotient) },
         FilterSpec { least_space: true, ..spec(FilterType::Static) },
+        FilterSpec { counter_width: 3, ..spec(FilterType::Bloom) },
+        FilterSpec { generations: 3, ..spec(FilterType::Scalable) },
+        FilterSpec {
+            growth: Growth { factor: 3, ..Growth::default() },
+            ..spec(FilterType::Windowed)
+        },
         spec(FilterType::Cascade),
     ] {
         assert!(wrong.plan().unwrap_err().is_unsupported(), "{wrong:?}");

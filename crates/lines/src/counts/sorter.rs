@@ -66,14 +66,13 @@ impl Sorter {
 
     /// Adds a line. Of lines with equal counts, those added earlier come first.
     pub(super) fn add(&mut self, count: u64, line: &[u8]) -> Result<()> {
-        let size_of_entries =
-            |text: usize, entries: usize| (text + entries * size_of::<Entry>()) as u64;
+        let bytes_of = |text: usize, entries: usize| (text + entries * size_of::<Entry>()) as u64;
         // Vectors may take twice the bytes that they hold, and dropping lines copies the others.
-        if size_of_entries(self.text.len() + line.len(), self.entries.len() + 1) > self.memory / 4
+        if bytes_of(self.text.len() + line.len(), self.entries.len() + 1) > self.memory / 4
             && !self.entries.is_empty()
         {
             self.sort();
-            if size_of_entries(self.text.len() + line.len(), self.entries.len()) > self.memory / 8 {
+            if bytes_of(self.text.len() + line.len(), self.entries.len()) > self.memory / 8 {
                 self.write_run()?;
             }
         }

@@ -49,7 +49,7 @@ pub(super) enum InputKind {
 const MAX_OPEN: usize = 64;
 
 /// Opens and checks inputs. A missing file, a directory, a stream that is named twice and a
-/// file whose `contents` are not lines are errors. A compressed stream may use `memory` bytes.
+/// file whose first bytes are certainly not lines (see `checks`) are errors. A compressed stream may use `memory` bytes.
 pub(crate) fn open_all(
     sources: &[Source],
     memory: u64,
@@ -95,7 +95,7 @@ fn open_input(
 ) -> Result<Input> {
     let name = source.to_string();
     let opener = InputOpener { name: &name, memory, checks };
-    let body = match source {
+    let kind = match source {
         Source::Path(path) => {
             // Opening a FIFO waits for a writer, so check the type first.
             let data = std::fs::metadata(path).map_err(|e| Error::read(&name, e))?;
@@ -107,7 +107,7 @@ fn open_input(
         Source::Stdin => opener.stdin().map_err(|e| Error::read(&name, e))?,
         Source::Object(url) => opener.object(url).map_err(|e| Error::read(&name, e))?,
     };
-    Ok(Input::new(name, body, Arc::clone(checks)))
+    Ok(Input::new(name, kind, Arc::clone(checks)))
 }
 
 /// A stream that returns these bytes in small pieces.
@@ -127,8 +127,8 @@ pub(crate) fn trickle(bytes: Vec<u8>) -> Input {
     }
     let checks = Arc::new(ContentChecks::new(b'\n', true));
     let opener = InputOpener { name: "trickle", memory: 1 << 20, checks: &checks };
-    let body = opener.stream(Trickle(io::Cursor::new(bytes)));
-    Input::new("trickle".to_owned(), body, checks)
+    let kind = opener.stream(Trickle(io::Cursor::new(bytes)));
+    Input::new("trickle".to_owned(), kind, checks)
 }
 
 /// Opens an input.

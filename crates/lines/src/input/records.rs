@@ -14,7 +14,7 @@ use crate::keys::{Columns, Dialect, Fields, HeaderProblem, KeySpec, Keys, RowKey
 use crate::progress::Progress;
 use crate::tables::{Shares, Table, TableSource};
 
-/// Sets how the keys of its records are made, and reads what precedes the records: a header
+/// Sets how the keys of an input's records are made, and reads what precedes the records: a header
 /// of up to `longest` bytes, in which the columns are found. A decoder may use `memory` bytes.
 pub(crate) fn read_keys(
     mut input: Input,

@@ -88,12 +88,9 @@ impl Spellings {
         self.lock().values().fold(Spelling::default(), |all, one| all.union(one.keys.get()))
     }
 
-    /// Returns how the keys that the job has read differ from those of a filter, with the name of the
-    /// first input with keys. `None`: the filter does not record how its keys are spelled. `found`: the
-    /// job found some of them in the filter, or looked for none; then it does not matter that the filter
-    /// has lines that end in both ways.
-    #[must_use]
-    pub fn differences(
+    /// Returns how the keys that the job has read differ from those of a filter, with the name of an
+    /// input: see [`spelling_differences`](crate::spelling_differences).
+    pub(crate) fn differences(
         &self,
         filter: Option<Spelling>,
         found: bool,

@@ -46,6 +46,6 @@ pub(crate) fn of_spool(spool: Spool, name: String, checks: Arc<ContentChecks>) -
     let (file, length, usage) = spool.finish();
     let range = ByteRange { start: 0, end: length };
     let (file, identity) = (file.into(), None);
-    let body = InputKind::OpenFile { file, range, identity, codec: None, table: None };
-    Input { _usage: Some(usage), ..Input::new(name, body, checks) }
+    let kind = InputKind::OpenFile { file, range, identity, codec: None, table: None };
+    Input { _usage: Some(usage), ..Input::new(name, kind, checks) }
 }

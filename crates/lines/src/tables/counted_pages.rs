@@ -146,9 +146,10 @@ impl PageReader for CountedPages {
         if let Some(page) = page.as_ref().filter(|page| page.is_data_page()) {
             self.count(page)?;
             let needed = |longest: u64| longest.saturating_mul(self.per_level);
-            if needed(self.counts.get().longest) > self.memory.saturating_sub(self.file.in_memory())
+            if needed(self.counts.get().longest)
+                > self.memory.saturating_sub(self.file.bytes_in_memory())
             {
-                let in_memory = self.file.in_memory();
+                let in_memory = self.file.bytes_in_memory();
                 let longest = self.longest()?;
                 let needed = longest.saturating_mul(self.per_level).saturating_add(in_memory);
                 return Err(self.file.too_large("a row", needed, self.memory));

@@ -87,8 +87,8 @@ impl PageFile {
     }
 
     /// Returns the bytes of the pages in memory.
-    pub(super) fn in_memory(&self) -> u64 {
-        self.pages().in_memory()
+    pub(super) fn bytes_in_memory(&self) -> u64 {
+        self.pages().bytes_in_memory()
     }
 
     /// Returns the error of a read, or of the library.
@@ -170,7 +170,7 @@ impl Pages {
         (header.values <= header.length).then_some(())
     }
 
-    fn in_memory(&self) -> u64 {
+    fn bytes_in_memory(&self) -> u64 {
         self.columns.iter().map(|column| column.dictionary + column.data).sum()
     }
 }
@@ -200,7 +200,7 @@ impl ChunkReader for PageFile {
         let memory = &self.0.memory;
         let added = self.pages().add(start);
         added.ok_or_else(|| self.damaged("a dictionary has fewer bytes than values"))?;
-        let needed = self.in_memory() + length as u64;
+        let needed = self.bytes_in_memory() + length as u64;
         if needed > *memory {
             return Err(self.too_large("the data of its pages", needed, *memory));
         }

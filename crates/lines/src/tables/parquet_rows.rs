@@ -366,7 +366,7 @@ where
         let used = self.per_level.saturating_mul(self.levels as u64);
         let in_pages = counts.begun.saturating_sub(row);
         // Of the next page nothing is known: one row.
-        let new_page = in_pages == 0 && self.file.in_memory() > self.memory / 8;
+        let new_page = in_pages == 0 && self.file.bytes_in_memory() > self.memory / 8;
         if used > 0 && (new_page || used + per_row > batch) {
             self.write()?;
             return self.next_rows(row, left);
@@ -427,7 +427,7 @@ where
             levels.end += 1;
             let row_ends = self.repetition.get(levels.end).is_none_or(|level| *level == 0);
             if row_ends && (bytes >= slice || levels.end == self.levels) {
-                let (in_memory, memory) = (self.file.in_memory(), copy_memory(self.memory));
+                let (in_memory, memory) = (self.file.bytes_in_memory(), copy_memory(self.memory));
                 if bytes + in_memory > memory {
                     return Err(self.file.too_large("a row", bytes + in_memory, memory));
                 }

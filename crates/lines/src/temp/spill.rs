@@ -322,7 +322,7 @@ impl<'a> SpillWriter<'a> {
     }
 
     /// Returns the maximum bytes of records in memory after `bytes` of them were written.
-    pub(crate) fn most_held(bytes: u64, streams: usize, allowance: u64) -> u64 {
+    pub(crate) fn max_in_memory(bytes: u64, streams: usize, allowance: u64) -> u64 {
         let block = Self::block(streams, allowance);
         let full = Self::max_full(streams, block, allowance);
         bytes.min(full + streams as u64 * block as u64)
@@ -330,7 +330,7 @@ impl<'a> SpillWriter<'a> {
 
     /// Returns the minimum bytes of records in memory after `bytes` of them were written, of which
     /// `repeated` may belong to one stream and the others are spread evenly over the streams.
-    pub(crate) fn least_held(bytes: u64, streams: usize, allowance: u64, repeated: u64) -> u64 {
+    pub(crate) fn min_in_memory(bytes: u64, streams: usize, allowance: u64, repeated: u64) -> u64 {
         let block = Self::block(streams, allowance) as u64;
         let full = Self::max_full(streams, block as usize, allowance);
         if bytes + bytes / block * LINK as u64 <= full {
@@ -356,7 +356,7 @@ impl<'a> SpillWriter<'a> {
     }
 
     /// Returns the maximum memory of all blocks, for `bytes` of records.
-    pub(crate) fn most_memory(bytes: u64, streams: usize, allowance: u64) -> u64 {
+    pub(crate) fn max_memory(bytes: u64, streams: usize, allowance: u64) -> u64 {
         let block = Self::block(streams, allowance);
         let full = Self::max_full(streams, block, allowance) + (block + LINK) as u64;
         (bytes + bytes / 64).min(full) + Self::filling(bytes, streams, allowance)

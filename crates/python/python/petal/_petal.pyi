@@ -190,7 +190,7 @@ class Filter:
     def update(self, *keys: _Keys) -> int: ...
     def verify(self) -> None: ...
 
-# What two classes have in common. Their base is `Filter` itself.
+# Shared by several classes; at run time their base is `Filter`.
 class _BloomFilter(Filter):
     def __new__(
         cls,

@@ -98,7 +98,7 @@ def common(
     - `json_key`: compare lines of JSON by the value at this JSON pointer, such as `"/url"`, or by
       those at several.
     - `key_transform`: names of changes to the lines, or to the columns or values, before they are
-      compared, in order, such as `["trim", "url-surt"]`; those of `petal common --key-transform`.
+      compared, in order, such as `["trim", "url-surt"]` or `"trim,url-surt"`; those of `petal common --key-transform`.
       The result has the lines as they are.
     - `progress`: called as `progress(phase, done, total)` some ten times a second and at the start
       and end of each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the

@@ -72,8 +72,7 @@ macro_rules! deletion_methods {
                 discard(slf.as_super(), key)
             }
 
-            /// Returns how often a key was added: 0 is exact, other values may be too large. A
-            /// saturated counter returns its maximum.
+            /// Returns how often a key was added: 0 is exact, other values may be too large.
             fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u64> {
                 count(slf.as_super(), key)
             }

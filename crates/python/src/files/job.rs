@@ -15,7 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use petal_lines::{KeySpec, Note, Progress, Settings, Source, Spelling, SpellingDifference};
+use petal_lines::{
+    KeySpec, Note, Progress, Settings, Source, Spelling, SpellingDifference, spelling_differences,
+};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
@@ -200,10 +202,7 @@ impl ProgressReporter {
         found: bool,
         filter: &str,
     ) {
-        if settings.text {
-            return;
-        }
-        for (difference, input) in settings.spellings.differences(recorded, found) {
+        for (difference, input) in spelling_differences(settings, recorded, found) {
             self.warn_of(difference, &input, filter);
         }
     }

@@ -13,9 +13,9 @@ use super::FilterState;
 use super::fork::{User, Users};
 use crate::error::Exception;
 
-/// The base class of all filters. A subclass, `open`, `load` and `from_bytes` make filters. A
-/// method that a type does not support raises `UnsupportedError`; a filter in a mapped file is
-/// read-only.
+/// The base class of all filters; it cannot be constructed. `open`, `load` and `from_bytes` return
+/// filters of any type. A method that a type does not support raises `UnsupportedError`; a filter in
+/// a mapped file is read-only.
 ///
 /// - A key is a `str`, a bytes-like object, an `int` from 0 to `2**64 - 1`, a `date`, a `datetime`,
 ///   a `UUID`, a `Decimal`, or a `tuple` of keys.

@@ -150,9 +150,9 @@ mod tests {
             let separator = separator.map(Some);
             assert_eq!(guess_separator(text.as_bytes(), true, rfc), separator, "{text:?}");
             // What a pipe has delivered does not change the answer.
-            for max in 0..text.len() {
-                let early = guess_separator(&text.as_bytes()[..max], false, rfc);
-                assert!(early == Ok(None) || early == separator, "{text:?} {max}");
+            for end in 0..text.len() {
+                let early = guess_separator(&text.as_bytes()[..end], false, rfc);
+                assert!(early == Ok(None) || early == separator, "{text:?} {end}");
             }
         }
         assert_eq!(guess_separator(b"a;b\n", false, rfc), Ok(Some(b';')));

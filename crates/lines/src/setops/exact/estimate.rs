@@ -45,27 +45,27 @@ const MAX_AUTO_SCAN: u64 = 512 << 20;
 #[serde(into = "(u64, Option<u64>)")]
 pub struct Bounds {
     /// The lower bound.
-    pub least: u64,
+    pub lower: u64,
     /// The upper bound; `None` if there is none.
-    pub most: Option<u64>,
+    pub upper: Option<u64>,
 }
 
 impl Bounds {
     /// Returns whether both bounds are equal.
     #[must_use]
     pub fn is_exact(self) -> bool {
-        self.most == Some(self.least)
+        self.upper == Some(self.lower)
     }
 
     fn of(interval: Interval) -> Self {
-        let most = interval.most.is_finite().then(|| interval.most.ceil() as u64);
-        Self { least: interval.least as u64, most }
+        let upper = interval.upper.is_finite().then(|| interval.upper.ceil() as u64);
+        Self { lower: interval.lower as u64, upper }
     }
 }
 
 impl From<Bounds> for (u64, Option<u64>) {
     fn from(bounds: Bounds) -> Self {
-        (bounds.least, bounds.most)
+        (bounds.lower, bounds.upper)
     }
 }
 
@@ -147,9 +147,9 @@ const FAST_DISK: f64 = 2e9;
 
 /// The places within bounds at which a job is simulated.
 const ENDS: [Place; 2] = [
-    |interval| interval.least,
+    |interval| interval.lower,
     // Without an upper bound only the value is known.
-    |interval| if interval.most.is_finite() { interval.most } else { interval.value },
+    |interval| if interval.upper.is_finite() { interval.upper } else { interval.value },
 ];
 
 impl ExactJob<'_> {
@@ -192,13 +192,13 @@ impl ExactJob<'_> {
         let mut all = vec![estimated];
         for ends in 0..16 {
             let places = [0, 1, 2, 3].map(|axis| ENDS[ends >> axis & 1]);
-            all.extend([Chance::Expected, Chance::Least, Chance::Most].map(|c| at(places, c)));
+            all.extend([Chance::Expected, Chance::Low, Chance::High].map(|c| at(places, c)));
         }
         let bounded = counts.are_bounded();
         let range = |number: fn(&PhaseTotals) -> [u64; 2]| {
             let numbers = || all.iter().map(|(totals, _)| number(totals));
-            let most = bounded.then(|| numbers().map(|[_, most]| most).max().unwrap_or(0));
-            Bounds { least: numbers().map(|[least, _]| least).min().unwrap_or(0), most }
+            let upper = bounded.then(|| numbers().map(|[_, upper]| upper).max().unwrap_or(0));
+            Bounds { lower: numbers().map(|[lower, _]| lower).min().unwrap_or(0), upper }
         };
         let (totals, _) = estimated;
         let inputs = [&counts.first].into_iter().chain(&counts.others);
@@ -310,8 +310,8 @@ impl ExactJob<'_> {
 
 /// Returns the bounds of the false positives among the candidates.
 fn false_candidates(totals: &PhaseTotals) -> [u64; 2] {
-    let [least, most] = totals.false_bounds;
-    [least as u64, most.ceil() as u64]
+    let [lower, upper] = totals.false_bounds;
+    [lower as u64, upper.ceil() as u64]
 }
 
 /// Returns the time of hashing on this machine relative to the machine of the cost model.

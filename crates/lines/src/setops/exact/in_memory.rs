@@ -35,6 +35,7 @@ struct Overflow {
     spools: Vec<(usize, Spool)>,
 }
 
+/// Runs `Memory`; what does not fit in the table goes on as `Partition`.
 pub(super) fn run(
     job: &ExactJob<'_>,
     first: Vec<Input>,

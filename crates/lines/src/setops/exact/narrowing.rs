@@ -15,6 +15,7 @@ use crate::setops::positions::Polarity;
 use crate::setops::set_semantics::SetOp;
 use crate::temp::{RecordStream, SpillWriter};
 
+/// Writes the records of `Narrow` for `common`.
 pub(super) fn narrow_common(
     phases: &mut Phases<'_>,
     others: &[Input],
@@ -94,6 +95,7 @@ pub(super) fn narrow_common(
     Ok(())
 }
 
+/// Writes the records of `Narrow` for all other operations.
 pub(super) fn narrow_diff(
     phases: &mut Phases<'_>,
     others: &[Input],

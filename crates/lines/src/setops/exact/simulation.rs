@@ -45,9 +45,9 @@ pub(super) enum Chance {
     /// Lines of the result are spread evenly, and there are as many false positives as expected.
     Expected,
     /// No line is a candidate, if that is possible. A table becomes full as late as possible.
-    Least,
+    Low,
     /// Some line is a candidate, if that is possible. A table becomes full as early as possible.
-    Most,
+    High,
 }
 
 /// The relative error of calculated false-positive rates in a job, whose filters are sized from
@@ -59,7 +59,7 @@ const FPR_MARGIN: f64 = 0.1;
 fn false_positives(expected: f64) -> [f64; 2] {
     let wrong = Interval::around(expected);
     let margin = wrong.value * FPR_MARGIN;
-    [(wrong.least - margin).max(0.0), wrong.most + margin]
+    [(wrong.lower - margin).max(0.0), wrong.upper + margin]
 }
 
 /// Returns the bounds of the lines of an input that are false positives, if `right` of its lines are in
@@ -67,17 +67,17 @@ fn false_positives(expected: f64) -> [f64; 2] {
 fn false_lines(input: &Sample, right: f64, rate: f64) -> [f64; 2] {
     let [lines, distinct] = [input.lines, input.distinct].map(|number| number as f64);
     let expected = (lines - right).max(0.0) * rate;
-    let [least, most] = false_positives(expected);
+    let [lower, upper] = false_positives(expected);
     let copies = lines - distinct;
     if copies < 1.0 {
-        return [least, most];
+        return [lower, upper];
     }
     // The inequalities of Markov and of Cantelli, at 99 %: the variance is at most the expected
     // number times the maximum number of copies.
     let expected = expected * (1.0 + FPR_MARGIN);
     let margin = (expected * 99.0).min(10.0 * (expected * (copies + 1.0)).sqrt());
-    let [least, _] = false_positives((distinct - right).max(0.0) * rate);
-    [least, most.max(expected + margin).min((lines - right).max(0.0))]
+    let [lower, _] = false_positives((distinct - right).max(0.0) * rate);
+    [lower, upper.max(expected + margin).min((lines - right).max(0.0))]
 }
 
 impl ExactJob<'_> {
@@ -226,8 +226,8 @@ impl Run<'_> {
                 let bytes = (input.bytes as f64 * share) as u64;
                 Rest { bytes, lines: input.lines as f64 * share }
             }
-            Chance::Least => Rest { bytes: (more as u64).min(input.bytes), lines: more },
-            Chance::Most => Rest {
+            Chance::Low => Rest { bytes: (more as u64).min(input.bytes), lines: more },
+            Chance::High => Rest {
                 bytes: input.bytes.saturating_sub(free as u64),
                 lines: (input.lines as f64 - free).max(0.0),
             },
@@ -254,19 +254,19 @@ impl Run<'_> {
     /// `repeated`: the number that may be of one line.
     fn write_records(
         &mut self,
-        [least, records, most]: [f64; 3],
+        [lower, records, upper]: [f64; 3],
         repeated: f64,
         size: usize,
         [least_filter, filter]: [u64; 2],
     ) {
         let of = |records: f64| (records * size as f64).ceil() as u64;
-        let records_bytes = RecordBytes { bytes: [of(least), of(most)], repeated: of(repeated) };
+        let records_bytes = RecordBytes { bytes: [of(lower), of(upper)], repeated: of(repeated) };
         self.spill.write_records(records_bytes, [least_filter, filter]);
         let bytes = (records * size as f64) as u64;
         let free = self.work().saturating_sub(filter);
-        let least = least_records(self.work()).min(free);
+        let lower = least_records(self.work()).min(free);
         let mut allowance = free.saturating_sub(self.held);
-        if allowance < least.max(free / 2) {
+        if allowance < lower.max(free / 2) {
             self.keep(0);
             allowance = free;
         }
@@ -278,8 +278,8 @@ impl Run<'_> {
     }
 
     /// Writes records to disk until those in memory take at most `most` bytes.
-    fn keep(&mut self, most: u64) {
-        let more = self.held.saturating_sub(most);
+    fn keep(&mut self, upper: u64) {
+        let more = self.held.saturating_sub(upper);
         self.held -= more;
         self.out.spilled += more;
     }
@@ -306,8 +306,8 @@ impl Run<'_> {
         self.divides = self.spill.join(entries);
     }
 
-    fn log(&mut self, [least, keys, most]: [f64; 3]) {
-        self.spill.log([least, most].map(|keys| keys as u64 * 8));
+    fn log(&mut self, [lower, keys, upper]: [f64; 3]) {
+        self.spill.log([lower, upper].map(|keys| keys as u64 * 8));
         self.out.spilled += SpillWriter::written((keys * 8.0) as u64, 1, HASH_LOG_MEMORY);
     }
 
@@ -425,13 +425,13 @@ impl Run<'_> {
     /// Returns whether no line is a candidate: `right` are, and about `wrong` distinct lines are false
     /// positives.
     fn has_no_candidates(&self, right: f64, wrong: f64) -> bool {
-        let [least, most] = false_positives(wrong);
+        let [lower, upper] = false_positives(wrong);
         right < 1.0
             && match self.chance {
                 // A probability of one half.
                 Chance::Expected => wrong < std::f64::consts::LN_2,
-                Chance::Least => least < 1.0,
-                Chance::Most => most < 0.005,
+                Chance::Low => lower < 1.0,
+                Chance::High => upper < 0.005,
             }
     }
 
@@ -455,16 +455,16 @@ impl Run<'_> {
             self.is_empty = true;
             return more.for_each(|(_, other)| self.read(other));
         }
-        let [least, most] = false_lines(next, right, rate);
-        let candidates = [right + least, right + wrong, right + most];
+        let [lower, upper] = false_lines(next, right, rate);
+        let candidates = [right + lower, right + wrong, right + upper];
         let filter = self.plan.candidate_filter_bytes;
-        self.write_records(candidates, right + most, there, [filter, size + filter]);
+        self.write_records(candidates, right + upper, there, [filter, size + filter]);
         if self.plan.candidate_filter_bytes == 0 {
             self.log(candidates);
         }
         self.out.candidates = (right + wrong) as u64;
         self.out.false_candidates = wrong as u64;
-        self.out.false_bounds = [least, most];
+        self.out.false_bounds = [lower, upper];
         let memory = self.filter_memory().saturating_sub(self.held).max(self.work() / 4);
         let (size, rate) = match self.plan.candidate_filter_bytes {
             0 => self.filter(self.out.candidates, memory),
@@ -474,22 +474,23 @@ impl Run<'_> {
         let least_size = if filter == 0 { 0 } else { size };
         let confirm = |run: &mut Self, sample: &Sample, shared: [f64; 3], record| {
             run.read(sample);
-            let [least, value, most] = shared;
+            let [lower, value, upper] = shared;
             let wrong = (sample.lines as f64 - value).max(0.0) * rate;
-            let [least_wrong, _] = false_lines(sample, most, rate);
-            let [_, most_wrong] = false_lines(sample, least, rate);
-            let records = [least + least_wrong, value + wrong, most + most_wrong];
+            let [least_wrong, _] = false_lines(sample, upper, rate);
+            let [_, most_wrong] = false_lines(sample, lower, rate);
+            let records = [lower + least_wrong, value + wrong, upper + most_wrong];
             run.write_records(records, records[2], record, [least_size, size]);
             records
         };
         let shared = (begin.lines as f64 * shared_back).min(begin.lines as f64);
         let records = confirm(self, begin, [shared; 3], back);
-        [self.most_other, self.most_first] = [candidates, records].map(|[_, _, most]| most as u64);
+        [self.most_other, self.most_first] =
+            [candidates, records].map(|[_, _, upper]| upper as u64);
         for (j, other) in more {
             // Lines that all inputs have, or all that the first one has.
-            let most = other.lines as f64 * sizes.share_in_first(j);
+            let upper = other.lines as f64 * sizes.share_in_first(j);
             let value = self.out.kept as f64;
-            confirm(self, other, [0.0, value.min(most), most], OTHER_RECORD);
+            confirm(self, other, [0.0, value.min(upper), upper], OTHER_RECORD);
         }
     }
 
@@ -510,8 +511,8 @@ impl Run<'_> {
         let wrong = new * self.mean_rate(size, new as u64);
         let none = self.has_no_candidates(right, wrong);
         let [least_wrong, most_wrong] = false_positives(wrong);
-        let [least, most] = [right + least_wrong, right + most_wrong];
-        self.log([least, right + wrong, most]);
+        let [lower, upper] = [right + least_wrong, right + most_wrong];
+        self.log([lower, right + wrong, upper]);
         if right + wrong > sizes.first.lines as f64 / 2.0 {
             self.out.then_partition = true;
             return self.partition();
@@ -531,9 +532,9 @@ impl Run<'_> {
             self.out.passes += 1;
             self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
             let wrong = (of_others - shared) * rate;
-            let [least, most] = false_positives(wrong).map(|wrong| shared + wrong);
-            let records = [least, shared + wrong, most];
-            self.write_records(records, most, OTHER_RECORD, [0, size]);
+            let [lower, upper] = false_positives(wrong).map(|wrong| shared + wrong);
+            let records = [lower, shared + wrong, upper];
+            self.write_records(records, upper, OTHER_RECORD, [0, size]);
         }
         self.read(&sizes.first);
         // The first occurrence of a repeated line is a record too.
@@ -541,7 +542,7 @@ impl Run<'_> {
         let lines = right + wrong + copies;
         let rest = (sizes.first.lines as f64 - lines).max(0.0);
         let more = false_positives(rest * rate)[1];
-        let records = [least, lines + rest * rate, most + copies + more];
+        let records = [lower, lines + rest * rate, upper + copies + more];
         self.write_records(records, records[2], FIRST_RECORD, [0, size]);
         self.most_first = records[2] as u64;
     }

@@ -37,7 +37,7 @@ pub(super) struct SpillBounds {
     /// Links of written blocks, at most.
     links: u64,
     /// Minimum and maximum bytes of records in memory.
-    held: Range,
+    in_memory: Range,
     /// Maximum memory of the streams.
     memory: u64,
     /// Maximum memory of blocks that contain few records.
@@ -52,32 +52,33 @@ impl SpillBounds {
 
     /// Writes records besides a filter.
     pub(super) fn write_records(&mut self, records: RecordBytes, filter: Range) {
-        let [least_filter, most_filter] = filter;
-        let free = [most_filter, least_filter].map(|filter| self.work.saturating_sub(filter));
-        let least = least_records(self.work);
+        let [min_filter, max_filter] = filter;
+        let free = [max_filter, min_filter].map(|filter| self.work.saturating_sub(filter));
+        let min = least_records(self.work);
         let fits =
-            |free: u64, taken: u64| free.saturating_sub(taken) >= least.min(free).max(free / 2);
+            |free: u64, taken: u64| free.saturating_sub(taken) >= min.min(free).max(free / 2);
         let stays = fits(free[0], self.memory);
-        let may_stay = fits(free[1], self.held[0]);
+        let may_stay = fits(free[1], self.in_memory[0]);
         let mut allowance = [free[0].saturating_sub(self.memory), free[1]];
         if stays {
-            allowance[1] -= self.held[0].min(allowance[1]);
+            allowance[1] -= self.in_memory[0].min(allowance[1]);
         } else {
             // Earlier records are written first, or they take less than half.
             allowance[0] = allowance[0].max(free[0] / 2);
-            self.keep_least(0);
+            self.lower_min_to(0);
         }
         if !may_stay {
-            self.keep_most(0);
+            self.lower_max_to(0);
             (self.memory, self.sparse) = (0, 0);
         }
         let [lower, upper] = records.bytes;
         let streams = self.streams;
-        let least_held = SpillWriter::least_held(upper, streams, allowance[0], records.repeated);
-        let most_held = SpillWriter::most_held(lower, streams, allowance[1]);
-        self.add(records.bytes, [least_held, most_held]);
+        let min_in_memory =
+            SpillWriter::min_in_memory(upper, streams, allowance[0], records.repeated);
+        let max_in_memory = SpillWriter::max_in_memory(lower, streams, allowance[1]);
+        self.add(records.bytes, [min_in_memory, max_in_memory]);
         self.links += SpillWriter::links(upper, streams, allowance[0]);
-        self.memory += SpillWriter::most_memory(upper, streams, allowance[1]);
+        self.memory += SpillWriter::max_memory(upper, streams, allowance[1]);
         self.sparse += SpillWriter::filling(upper, streams, allowance[1]);
         self.repeated = self.repeated.max(records.repeated);
     }
@@ -88,60 +89,60 @@ impl SpillBounds {
         self.links += SpillWriter::links(bytes[1], self.streams, 0);
     }
 
-    fn add(&mut self, bytes: Range, held: Range) {
-        let [least_held, most_held] = held;
+    fn add(&mut self, bytes: Range, in_memory: Range) {
+        let [min_in_memory, max_in_memory] = in_memory;
         for (sum, bytes) in self.records.iter_mut().zip(bytes) {
             *sum += bytes;
         }
-        self.written[0] += bytes[0].saturating_sub(most_held);
-        self.written[1] += bytes[1].saturating_sub(least_held);
-        self.held[0] += least_held;
-        self.held[1] += most_held;
+        self.written[0] += bytes[0].saturating_sub(max_in_memory);
+        self.written[1] += bytes[1].saturating_sub(min_in_memory);
+        self.in_memory[0] += min_in_memory;
+        self.in_memory[1] += max_in_memory;
     }
 
-    fn keep_least(&mut self, most: u64) {
-        let more = self.held[0].saturating_sub(most);
-        self.held[0] -= more;
+    fn lower_min_to(&mut self, max: u64) {
+        let more = self.in_memory[0].saturating_sub(max);
+        self.in_memory[0] -= more;
         self.written[1] += more;
     }
 
-    fn keep_most(&mut self, most: u64) {
-        let more = self.held[1].saturating_sub(most);
-        self.held[1] -= more;
+    fn lower_max_to(&mut self, max: u64) {
+        let more = self.in_memory[1].saturating_sub(max);
+        self.in_memory[1] -= more;
         self.written[0] += more;
     }
 
-    /// Writes records to disk until the memory of their streams is at most `most` bytes.
-    pub(super) fn keep(&mut self, most: u64) {
-        self.keep_most(most);
-        if self.memory > most {
-            let stream = 8 * most / self.streams.max(1) as u64 + self.repeated;
-            self.keep_least(most.saturating_sub(self.sparse + stream));
+    /// Writes records to disk until the memory of their streams is at most `max` bytes.
+    pub(super) fn keep(&mut self, max: u64) {
+        self.lower_max_to(max);
+        if self.memory > max {
+            let stream = 8 * max / self.streams.max(1) as u64 + self.repeated;
+            self.lower_min_to(max.saturating_sub(self.sparse + stream));
         }
-        self.memory = self.memory.min(most);
+        self.memory = self.memory.min(max);
     }
 
     /// Writes hashes to a log.
     pub(super) fn log(&mut self, bytes: Range) {
-        let held = SpillWriter::most_held(bytes[0], 1, HASH_LOG_MEMORY);
-        let least = SpillWriter::least_held(bytes[1], 1, HASH_LOG_MEMORY, bytes[1]);
-        self.written[0] += bytes[0].saturating_sub(held);
-        self.written[1] += bytes[1].saturating_sub(least);
+        let in_memory = SpillWriter::max_in_memory(bytes[0], 1, HASH_LOG_MEMORY);
+        let lower = SpillWriter::min_in_memory(bytes[1], 1, HASH_LOG_MEMORY, bytes[1]);
+        self.written[0] += bytes[0].saturating_sub(in_memory);
+        self.written[1] += bytes[1].saturating_sub(lower);
         self.links += SpillWriter::links(bytes[1], 1, HASH_LOG_MEMORY);
     }
 
     /// Returns the bounds of the memory for the decision of a worker, of `workers`.
     fn memory_of_worker(&self, workers: u64) -> Range {
-        let held = [self.memory.min(self.work / 2), self.held[0]];
-        held.map(|held| self.work.saturating_sub(held) / workers.max(1))
+        let in_memory = [self.memory.min(self.work / 2), self.in_memory[0]];
+        in_memory.map(|in_memory| self.work.saturating_sub(in_memory) / workers.max(1))
     }
 
     /// Joins partitions whose tables have `entries` entries in all. Returns whether a partition may
     /// be divided, because its table does not fit: then its records are written again.
     pub(super) fn join(&mut self, entries: Range) -> bool {
         let workers = self.workers.min(self.streams as u64).max(1);
-        let [least, most] = self.memory_of_worker(workers).map(|memory| memory / 4 * 3);
-        let capacity = [least, most].map(Table::capacity);
+        let memory = self.memory_of_worker(workers).map(|memory| memory / 4 * 3);
+        let capacity = memory.map(Table::capacity);
         let mut divided = false;
         // Partitions are not of equal size.
         let margin = |mean: f64| 6.0 * mean.sqrt() + 8.0;
@@ -158,7 +159,7 @@ impl SpillBounds {
             if lower - margin(lower) > capacity[1] as f64 * 1.05 {
                 self.written[0] += self.records[0];
             }
-            parts *= SpillWriter::max_streams(least).min(64) as f64;
+            parts *= SpillWriter::max_streams(memory[0]).min(64) as f64;
         }
     }
 
@@ -167,12 +168,14 @@ impl SpillBounds {
         let share = self.work / 8 / self.workers;
         let spans = Spans::new(length, SpillWriter::max_streams(share));
         let memory = self.memory_of_worker(self.workers).map(|memory| memory / 8);
-        let [least, most] = size;
+        let [lower, upper] = size;
         // One worker may find all of them.
-        self.written[1] += most - SpillWriter::least_held(most, spans.count(), memory[0], most);
-        self.links += SpillWriter::links(most, spans.count(), memory[0]);
-        let held = SpillWriter::most_held(u64::MAX, spans.count(), memory[1]) * self.workers;
-        self.written[0] += least.saturating_sub(held);
+        self.written[1] +=
+            upper - SpillWriter::min_in_memory(upper, spans.count(), memory[0], upper);
+        self.links += SpillWriter::links(upper, spans.count(), memory[0]);
+        let in_memory =
+            SpillWriter::max_in_memory(u64::MAX, spans.count(), memory[1]) * self.workers;
+        self.written[0] += lower.saturating_sub(in_memory);
         self.divide_spans(size, length, spans);
     }
 
@@ -187,23 +190,24 @@ impl SpillBounds {
                 return;
             }
             let parts = Spans::split(from, to, SpillWriter::max_streams(memory));
-            let [least, most] = size;
+            let [lower, upper] = size;
             // A line has at least a byte.
-            let in_span = most.min(span.saturating_mul(8));
-            let held = SpillWriter::least_held(in_span, parts.count(), memory, in_span);
-            if held < in_span {
-                self.written[1] += most;
-                self.links += SpillWriter::links(most, parts.count(), memory);
+            let in_span = upper.min(span.saturating_mul(8));
+            let in_memory = SpillWriter::min_in_memory(in_span, parts.count(), memory, in_span);
+            if in_memory < in_span {
+                self.written[1] += upper;
+                self.links += SpillWriter::links(upper, parts.count(), memory);
             }
-            let held = SpillWriter::most_held(u64::MAX, parts.count(), memory);
-            self.written[0] += least.saturating_sub(held.saturating_mul(length.div_ceil(span)));
+            let in_memory = SpillWriter::max_in_memory(u64::MAX, parts.count(), memory);
+            self.written[0] +=
+                lower.saturating_sub(in_memory.saturating_mul(length.div_ceil(span)));
             spans = parts;
         }
     }
 
     /// Returns the bounds of the bytes written.
     pub(super) fn written(&self) -> Range {
-        let [least, most] = self.written;
-        [least, if most > 0 { most + self.links } else { 0 }]
+        let [lower, upper] = self.written;
+        [lower, if upper > 0 { upper + self.links } else { 0 }]
     }
 }

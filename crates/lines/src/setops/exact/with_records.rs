@@ -16,6 +16,7 @@ use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
 use crate::temp::{SpillFile, SpillWriter};
 
+/// Runs the strategies that write records, or resumes them.
 #[expect(clippy::too_many_arguments, reason = "each has a different type")]
 pub(super) fn run(
     job: &ExactJob<'_>,

@@ -108,16 +108,16 @@ impl BlockSample {
         Ok(Self { bytes: stats.bytes, share: 1.0, lines: vec![stats.lines as f64], keys, depth })
     }
 
-    /// Samples at most `most` blocks.
+    /// Samples at most `max` blocks.
     fn of_blocks(
-        most: u64,
+        max: u64,
         mut keys: Keys,
         inputs: &[&Input],
         reader: &mut BlockReader<'_>,
         salt: u64,
     ) -> Result<Self> {
         let bytes = inputs.iter().filter_map(|input| input.length()).sum();
-        let numbers = block_numbers(bytes, most, salt);
+        let numbers = block_numbers(bytes, max, salt);
         let mut lines = vec![0.0; numbers.len()];
         let (mut inputs, mut begin, mut open) = (inputs.iter().peekable(), 0, None);
         for (block, number) in numbers.iter().enumerate() {
@@ -213,7 +213,7 @@ impl BlockSample {
         let lines = Interval::of_sum(&self.lines, self.shrink()).scaled(self.share.recip());
         let sampled = self.lines.iter().sum::<f64>();
         let lines = lines.at_least(sampled).at_most(self.bytes as f64);
-        let distinct = kept.distinct.of_all(self.weight()).at_most(lines.most);
+        let distinct = kept.distinct.of_all(self.weight()).at_most(lines.upper);
         InputCounts { bytes: Interval::exact(self.bytes as f64), lines, distinct }
     }
 
@@ -233,9 +233,9 @@ impl BlockSample {
         let by_squares = |total: f64, repeats: f64| total * total / (total + repeats).max(1.0);
         let [rare, rare_pairs] = counts.rare;
         let rare = by_squares(rare / self.share, rare_pairs / self.share.powi(2));
-        let least = by_squares(total.least, repeats.most).max(counts.distinct_lines);
+        let lower = by_squares(total.lower, repeats.upper).max(counts.distinct_lines);
         let value = counts.frequent + rare;
-        let distinct = Interval::new(value, least, upper.most.min(total.most));
+        let distinct = Interval::new(value, lower, upper.upper.min(total.upper));
         KeptLines { distinct, total, repeats }
     }
 }
@@ -250,14 +250,14 @@ struct KeptLines {
 }
 
 /// Returns the numbers of the sampled blocks, ascending.
-fn block_numbers(bytes: u64, most: u64, salt: u64) -> Vec<u64> {
+fn block_numbers(bytes: u64, max: u64, salt: u64) -> Vec<u64> {
     let blocks = bytes.div_ceil(BLOCK);
-    if blocks <= most {
+    if blocks <= max {
         return (0..blocks).collect();
     }
     let salt = scattered(salt);
     let draw = |nth| ((u128::from(scattered(salt ^ nth)) * u128::from(blocks)) >> 64) as u64;
-    let mut numbers: Vec<_> = (0..most).map(draw).collect();
+    let mut numbers: Vec<_> = (0..max).map(draw).collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
@@ -286,7 +286,7 @@ fn largest(values: &[f64]) -> f64 {
 struct Keys {
     keys: Vec<u64>,
     depth: u32,
-    most: usize,
+    max: usize,
 }
 
 const BLOCK_MASK: u64 = MAX_BLOCKS - 1;
@@ -302,12 +302,12 @@ fn block_of(key: u64) -> usize {
 impl Keys {
     /// The keys of one of `among` samples, which share `memory` bytes.
     fn within(memory: u64, among: usize) -> Self {
-        let most = (memory / 8).clamp(MIN_KEYS, MAX_KEYS) / among as u64;
-        Self::at_most(most as usize)
+        let max = (memory / 8).clamp(MIN_KEYS, MAX_KEYS) / among as u64;
+        Self::at_most(max as usize)
     }
 
-    fn at_most(most: usize) -> Self {
-        Self { keys: vec![], depth: 0, most }
+    fn at_most(max: usize) -> Self {
+        Self { keys: vec![], depth: 0, max }
     }
 
     fn push(&mut self, hash: u64, block: u64) {
@@ -316,10 +316,10 @@ impl Keys {
             return;
         }
         self.keys.push(line_of(mixed) | block);
-        if self.keys.len() >= self.most {
+        if self.keys.len() >= self.max {
             self.compact();
             // Sort again only after many more.
-            while self.keys.len() > self.most / 4 * 3 {
+            while self.keys.len() > self.max / 4 * 3 {
                 self.depth += 1;
                 let depth = self.depth;
                 self.keys.retain(|key| key.leading_zeros() >= depth);
@@ -373,11 +373,11 @@ impl<'a> Counted<'a> {
         let pairs = Interval::of_pairs(pairs, &sides, in_pair[0].min(in_pair[1]))
             .scaled((self.sample.share * other.sample.share).recip());
         let once = |kept: &KeptLines| kept.distinct.value / kept.total.value.max(1.0);
-        let repeats = 2.0 * (self.kept.repeats.most + other.kept.repeats.most);
-        let least = (pairs.least - repeats).max(lines);
+        let repeats = 2.0 * (self.kept.repeats.upper + other.kept.repeats.upper);
+        let lower = (pairs.lower - repeats).max(lines);
         let value = pairs.value * once(&self.kept) * once(&other.kept);
-        let shared = Interval::new(value, least, pairs.most).of_all(weight);
-        shared.at_most(self.counts.distinct.most.min(other.counts.distinct.most))
+        let shared = Interval::new(value, lower, pairs.upper).of_all(weight);
+        shared.at_most(self.counts.distinct.upper.min(other.counts.distinct.upper))
     }
 }
 
@@ -392,10 +392,10 @@ pub(crate) fn refine(mut counts: BaseCounts, mut samples: Vec<Option<BlockSample
     }
     let Some((first, others)) = counted.split_first() else { return counts };
     for (nth, (shared, other)) in counts.shared.iter_mut().zip(others).enumerate() {
-        let [most, others_most] = [0, nth + 1].map(|input| counts.inputs[input].distinct.most);
+        let [upper, others_most] = [0, nth + 1].map(|input| counts.inputs[input].distinct.upper);
         *shared = match (first, other) {
             (Some(first), Some(other)) => first.shared(other),
-            _ => shared.at_most(most.min(others_most)),
+            _ => shared.at_most(upper.min(others_most)),
         };
     }
     counts
@@ -505,7 +505,7 @@ mod tests {
                         checked += 1;
                         let found = found as f64;
                         // Bounds are shown as whole numbers.
-                        if found < interval.least.floor() || found > interval.most.ceil() {
+                        if found < interval.lower.floor() || found > interval.upper.ceil() {
                             missed
                                 .push(format!("{name} {nth} {seed}: {what}: {found} {interval:?}"));
                         }

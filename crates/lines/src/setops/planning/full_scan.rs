@@ -38,8 +38,8 @@ pub(crate) fn scan(
     memory: u64,
     among: usize,
 ) -> Result<ScannedInput> {
-    let most = (HashSample::hashes_within(memory).min(MAX_HASHES) / among as u64).max(1 << 10);
-    let mut sample = HashSample::with_most(most as usize);
+    let max = (HashSample::hashes_within(memory).min(MAX_HASHES) / among as u64).max(1 << 10);
+    let mut sample = HashSample::with_max(max as usize);
     let depth = AtomicU32::new(0);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         scratch.hash_lines(batch, hasher.spec());
@@ -122,7 +122,7 @@ mod tests {
             let hasher = LineHasher::with_keys([key, 0, 0]);
             let scanned = |lines: &mut dyn Iterator<Item = u64>| {
                 let mut scanned =
-                    ScannedInput { lines: 0, bytes: 0, sample: HashSample::with_most(1024) };
+                    ScannedInput { lines: 0, bytes: 0, sample: HashSample::with_max(1024) };
                 for line in lines {
                     scanned.lines += 1;
                     scanned.sample.add(hasher.filter_hash(&line.to_le_bytes()));
@@ -153,7 +153,7 @@ mod tests {
                 for (name, (interval, found)) in numbers {
                     checked += 1;
                     let found = f64::from(found);
-                    if found < interval.least.floor() || found > interval.most.ceil() {
+                    if found < interval.lower.floor() || found > interval.upper.ceil() {
                         missed.push(format!("{key} {op:?} {name}: {found} {interval:?}"));
                     }
                 }

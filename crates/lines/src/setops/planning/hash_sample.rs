@@ -14,7 +14,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub(crate) struct HashSample {
     hashes: HashMap<u64, f64, BuildHasherDefault<IdentityHasher>>,
     depth: u32,
-    most: usize,
+    max: usize,
 }
 
 /// Maximum memory of a hash in bytes: two tables exist while one grows.
@@ -57,13 +57,13 @@ pub(super) fn mixed_bits(hash: u64) -> u64 {
 impl HashSample {
     /// An empty sample within `bytes` of memory, with an initial depth.
     pub(crate) fn new(bytes: u64, depth: u32) -> Self {
-        let most = (bytes / HASH_BYTES).clamp(MIN_HASHES, MAX_HASHES) as usize;
-        Self { hashes: HashMap::default(), depth, most }
+        let max = (bytes / HASH_BYTES).clamp(MIN_HASHES, MAX_HASHES) as usize;
+        Self { hashes: HashMap::default(), depth, max }
     }
 
     /// An empty sample of at most this number of hashes.
-    pub(crate) fn with_most(most: usize) -> Self {
-        Self { hashes: HashMap::default(), depth: 0, most }
+    pub(crate) fn with_max(max: usize) -> Self {
+        Self { hashes: HashMap::default(), depth: 0, max }
     }
 
     /// Returns the number of hashes whose sample fits in `bytes` of memory.
@@ -114,7 +114,7 @@ impl HashSample {
     }
 
     fn fit(&mut self) {
-        while self.hashes.len() > self.most {
+        while self.hashes.len() > self.max {
             self.deepen(self.depth + 1);
         }
     }
@@ -143,7 +143,7 @@ impl HashSample {
     /// contains all of them.
     pub(crate) fn distinct(&self) -> (f64, f64) {
         let count = self.hashes.len() as f64 * self.weight();
-        let error = if self.depth == 0 { 0.0 } else { 1.2 * count / (self.most as f64).sqrt() };
+        let error = if self.depth == 0 { 0.0 } else { 1.2 * count / (self.max as f64).sqrt() };
         (count, error)
     }
 }

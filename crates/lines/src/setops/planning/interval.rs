@@ -18,21 +18,21 @@ const LARGEST: f64 = 2.5;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Interval {
     pub(crate) value: f64,
-    pub(crate) least: f64,
+    pub(crate) lower: f64,
     /// Infinite if there is no upper bound.
-    pub(crate) most: f64,
+    pub(crate) upper: f64,
 }
 
 impl Interval {
     /// An estimate with these bounds; a value outside of them is moved to the nearer one.
-    pub(crate) fn new(value: f64, least: f64, most: f64) -> Self {
-        let least = least.max(0.0);
-        let most = most.max(least);
-        Self { value: value.clamp(least, most), least, most }
+    pub(crate) fn new(value: f64, lower: f64, upper: f64) -> Self {
+        let lower = lower.max(0.0);
+        let upper = upper.max(lower);
+        Self { value: value.clamp(lower, upper), lower, upper }
     }
 
     pub(crate) fn exact(value: f64) -> Self {
-        Self { value, least: value, most: value }
+        Self { value, lower: value, upper: value }
     }
 
     /// The number of items of which each was counted with probability 1 / `weight`, independently
@@ -48,16 +48,16 @@ impl Interval {
             let cube = 1.0 - 1.0 / (9.0 * count) + z / (3.0 * count.sqrt());
             count * cube.max(0.0).powi(3)
         };
-        let least = if count > 0.0 { bound(count, -Z) } else { 0.0 };
+        let lower = if count > 0.0 { bound(count, -Z) } else { 0.0 };
         // Each counted item exists.
-        Self::new(count * weight, (least * weight).max(count), bound(count + 1.0, Z) * weight)
+        Self::new(count * weight, (lower * weight).max(count), bound(count + 1.0, Z) * weight)
     }
 
     /// The number of items of which this number has been kept, each with probability 1 / `weight`,
     /// independently of the others.
     pub(super) fn of_all(self, weight: f64) -> Self {
-        let [least, most] = [self.least, self.most].map(|count| Self::of_count(count, weight));
-        Self::new(self.value * weight, least.least, most.most)
+        let [lower, upper] = [self.lower, self.upper].map(|count| Self::of_count(count, weight));
+        Self::new(self.value * weight, lower.lower, upper.upper)
     }
 
     /// Returns the bounds of a random number whose mean is `mean`, if its distribution is Poisson.
@@ -81,22 +81,22 @@ impl Interval {
     pub(super) fn of_pairs(pairs: f64, by_block: &[&[f64]], largest: f64) -> Self {
         let variance = by_block.iter().map(|values| sum_and_deviation(values).1.powi(2));
         let deviation = variance.sum::<f64>().sqrt();
-        let most = pairs + Z * deviation + NONE_OBSERVED * largest;
-        Self::new(pairs, pairs - Z * deviation - LARGEST * largest, most)
+        let upper = pairs + Z * deviation + NONE_OBSERVED * largest;
+        Self::new(pairs, pairs - Z * deviation - LARGEST * largest, upper)
     }
 
     pub(crate) fn scaled(self, factor: f64) -> Self {
-        Self { value: self.value * factor, least: self.least * factor, most: self.most * factor }
+        Self { value: self.value * factor, lower: self.lower * factor, upper: self.upper * factor }
     }
 
     /// Lowers the upper bound.
-    pub(crate) fn at_most(self, most: f64) -> Self {
-        Self::new(self.value, self.least.min(most), self.most.min(most))
+    pub(crate) fn at_most(self, upper: f64) -> Self {
+        Self::new(self.value, self.lower.min(upper), self.upper.min(upper))
     }
 
     /// Raises the lower bound.
-    pub(crate) fn at_least(self, least: f64) -> Self {
-        Self::new(self.value, self.least.max(least), self.most.max(least))
+    pub(crate) fn at_least(self, lower: f64) -> Self {
+        Self::new(self.value, self.lower.max(lower), self.upper.max(lower))
     }
 }
 
@@ -106,8 +106,8 @@ impl std::ops::Add for Interval {
     fn add(self, other: Self) -> Self {
         Self {
             value: self.value + other.value,
-            least: self.least + other.least,
-            most: self.most + other.most,
+            lower: self.lower + other.lower,
+            upper: self.upper + other.upper,
         }
     }
 }
@@ -117,8 +117,8 @@ impl std::ops::Sub for Interval {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        let least = self.least - other.most;
-        Self::new((self.value - other.value).max(0.0), least, self.most - other.least)
+        let lower = self.lower - other.upper;
+        Self::new((self.value - other.value).max(0.0), lower, self.upper - other.lower)
     }
 }
 
@@ -150,8 +150,8 @@ mod tests {
             const TRIALS: u32 = 20_000;
             for _ in 0..TRIALS {
                 let counted = (0..items).filter(|_| rng.next_u64().is_multiple_of(16)).count();
-                let Interval { least, most, .. } = Interval::of_count(counted as f64, 16.0);
-                missed += u32::from(f64::from(items) < least || f64::from(items) > most);
+                let Interval { lower, upper, .. } = Interval::of_count(counted as f64, 16.0);
+                missed += u32::from(f64::from(items) < lower || f64::from(items) > upper);
             }
             assert!(missed <= TRIALS / 100, "{items}: {missed}");
         }
@@ -176,8 +176,8 @@ mod tests {
             while count > MOST {
                 (count, weight) = (half(count), weight * 2.0);
             }
-            let Interval { least, most, .. } = Interval::of_count(count as f64, weight);
-            missed += u32::from((ITEMS as f64) < least || (ITEMS as f64) > most);
+            let Interval { lower, upper, .. } = Interval::of_count(count as f64, weight);
+            missed += u32::from((ITEMS as f64) < lower || (ITEMS as f64) > upper);
         }
         assert!(missed <= TRIALS / 100, "{missed}");
     }

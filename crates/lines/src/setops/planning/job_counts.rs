@@ -16,8 +16,8 @@ impl InputCounts {
     /// Returns the lines that `distinct` of the distinct lines occupy, about `value`: each of them at
     /// least one, and each of the others at least one.
     pub(crate) fn rows_of(&self, distinct: Interval, value: f64) -> Interval {
-        let most = self.lines.most - (self.distinct.least - distinct.most).max(0.0);
-        Interval::new(value, distinct.least, if distinct.most > 0.0 { most } else { 0.0 })
+        let upper = self.lines.upper - (self.distinct.lower - distinct.upper).max(0.0);
+        Interval::new(value, distinct.lower, if distinct.upper > 0.0 { upper } else { 0.0 })
     }
 }
 
@@ -73,7 +73,7 @@ impl JobCounts {
     /// Returns whether the numbers of all inputs have upper bounds.
     pub(crate) fn are_bounded(&self) -> bool {
         let mut inputs = [&self.first].into_iter().chain(&self.others);
-        inputs.all(|input| input.distinct.most.is_finite())
+        inputs.all(|input| input.distinct.upper.is_finite())
     }
 
     /// Derives the lines of the result from those of the inputs. Of a symmetric difference, `first` is
@@ -117,15 +117,15 @@ fn result(op: SetOp, first: &InputCounts, others: &[InputCounts], shared: &[Inte
     let repeated = Interval::new(
         (lines.value - distinct.value).min(distinct.value),
         0.0,
-        (lines.most - distinct.least).min(lines.most / 2.0).min(distinct.most),
+        (lines.upper - distinct.lower).min(lines.upper / 2.0).min(distinct.upper),
     );
     match op {
         SetOp::Dedup => distinct,
         SetOp::Duplicates => repeated,
         SetOp::Unique => Interval::new(
             distinct.value - repeated.value,
-            2.0 * distinct.least - lines.most,
-            distinct.most,
+            2.0 * distinct.lower - lines.upper,
+            distinct.upper,
         ),
         SetOp::SymDiff => {
             let second = others.first().copied().unwrap_or_default();
@@ -133,18 +133,18 @@ fn result(op: SetOp, first: &InputCounts, others: &[InputCounts], shared: &[Inte
         }
         SetOp::Diff => Interval::new(
             distinct.value - sum.value,
-            distinct.least - sum.most,
-            distinct.most - largest(|shared| shared.least),
+            distinct.lower - sum.upper,
+            distinct.upper - largest(|shared| shared.lower),
         ),
         SetOp::Common => at_least(shared.len() as f64, distinct, sum, shared.len() as f64)
-            .at_most(smallest(|shared| shared.most))
+            .at_most(smallest(|shared| shared.upper))
             .with_value(smallest(|shared| shared.value)),
         SetOp::AtLeast(number) => {
             let mut values: Vec<_> = shared.iter().map(|shared| shared.value).collect();
             values.sort_by(|a, b| b.total_cmp(a));
             let value = values.get(usize::from(number).saturating_sub(1)).copied().unwrap_or(0.0);
             let range = at_least(number.into(), distinct, sum, shared.len() as f64);
-            let range = if number == 1 { range.at_least(largest(|s| s.least)) } else { range };
+            let range = if number == 1 { range.at_least(largest(|s| s.lower)) } else { range };
             range.with_value(value)
         }
     }
@@ -154,15 +154,15 @@ fn result(op: SetOp, first: &InputCounts, others: &[InputCounts], shared: &[Inte
 /// with the first one: sum ≤ inputs · r + (number - 1) · (distinct - r), and sum ≥ number · r.
 fn at_least(number: f64, distinct: Interval, sum: Interval, inputs: f64) -> Interval {
     // Zero times an unknown number is zero.
-    let in_fewer = if number > 1.0 { (number - 1.0) * distinct.most } else { 0.0 };
-    let least = (sum.least - in_fewer) / (inputs - number + 1.0).max(1.0);
-    let most = (sum.most / number.max(1.0)).min(distinct.most);
-    Interval::new(most, least, most)
+    let in_fewer = if number > 1.0 { (number - 1.0) * distinct.upper } else { 0.0 };
+    let lower = (sum.lower - in_fewer) / (inputs - number + 1.0).max(1.0);
+    let upper = (sum.upper / number.max(1.0)).min(distinct.upper);
+    Interval::new(upper, lower, upper)
 }
 
 impl Interval {
     fn with_value(self, value: f64) -> Self {
-        Self::new(value, self.least, self.most)
+        Self::new(value, self.lower, self.upper)
     }
 }
 
@@ -182,8 +182,8 @@ mod tests {
         let others = || vec![input(50.0, 40.0), input(30.0, 30.0)];
         let shared = || [35.0, 30.0].map(Interval::exact).to_vec();
         let range = |op, others, shared| {
-            let Interval { least, most, .. } = JobCounts::new(op, first, others, shared).result;
-            (least, most)
+            let Interval { lower, upper, .. } = JobCounts::new(op, first, others, shared).result;
+            (lower, upper)
         };
         // 35 and 30 of 60 lines overlap in at least 5 and at most 30.
         assert_eq!(range(SetOp::Common, others(), shared()), (5.0, 30.0));

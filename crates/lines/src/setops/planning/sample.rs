@@ -66,7 +66,7 @@ impl Sample {
         progress: &dyn Progress,
     ) -> Result<Self> {
         // Bounds the memory if lines are short.
-        let most = ((budget.work / 4 / 8).max(MIN_KEYS) / among as u64).max(FEW);
+        let max = ((budget.work / 4 / 8).max(MIN_KEYS) / among as u64).max(FEW);
         let (files, compressed): (Vec<&Input>, Vec<&Input>) =
             inputs.iter().partition(|input| input.has_positions());
         let mut sampler = Sampler::new(hasher, delimiter, progress);
@@ -74,24 +74,24 @@ impl Sample {
         let mut bytes: u64 = files.iter().filter_map(|input| input.length()).sum();
         if bytes <= SMALL {
             for input in &files {
-                let left = most - most.min(sampler.keys.len() as u64);
+                let left = max - max.min(sampler.keys.len() as u64);
                 sampler.take(input, &input.open_sample(progress)?, [0, SMALL, left])?;
             }
         } else {
-            sampler.spots(&files, bytes, FEW, most / FEW)?;
+            sampler.spots(&files, bytes, FEW, max / FEW)?;
             // The line length determines how many positions are needed.
             let (sampled, taken) = (sampler.keys.len().max(1) as u64, sampler.bytes);
             let lines = bytes as f64 / taken.max(1) as f64 * sampled as f64;
-            let wanted = ((PAIRS * lines).sqrt() as u64).min(most);
+            let wanted = ((PAIRS * lines).sqrt() as u64).min(max);
             let requests = files.iter().any(|input| input.is_object());
             let max_spots = if requests { MAX_REQUESTS } else { MAX_SPOTS };
             let spots = (wanted / (sampled / FEW).max(1)).min(max_spots).min(bytes / SPOT);
             if spots > FEW {
                 (sampler.keys, sampler.bytes) = (vec![], 0);
-                sampler.spots(&files, bytes, spots, (most / spots).max(1))?;
+                sampler.spots(&files, bytes, spots, (max / spots).max(1))?;
             }
         }
-        bytes += sampler.all_compressed(&compressed, most, budget.decoder)?;
+        bytes += sampler.all_compressed(&compressed, max, budget.decoder)?;
         Ok(sampler.estimates(bytes))
     }
 
@@ -133,8 +133,8 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Samples up to `most` lines at each of `spots` positions, evenly spread over `bytes` of input.
-    fn spots(&mut self, inputs: &[&Input], bytes: u64, spots: u64, most: u64) -> Result<()> {
+    /// Samples up to `max` lines at each of `spots` positions, evenly spread over `bytes` of input.
+    fn spots(&mut self, inputs: &[&Input], bytes: u64, spots: u64, max: u64) -> Result<()> {
         let (mut inputs, mut begin) = (inputs.iter().peekable(), 0);
         let mut open = None;
         for spot in 0..spots {
@@ -156,16 +156,16 @@ impl<'a> Sampler<'a> {
                     Some(open) => open,
                     none => none.insert(input.open_sample(self.reader.progress)?),
                 };
-                self.take(input, open, [at - begin, SPOT, most])?;
+                self.take(input, open, [at - begin, SPOT, max])?;
             }
         }
         Ok(())
     }
 
-    /// Samples the lines that start within `size` bytes of a position, at most `most`.
-    fn take(&mut self, input: &Input, open: &Open, [start, size, most]: [u64; 3]) -> Result<()> {
+    /// Samples the lines that start within `size` bytes of a position, at most `max`.
+    fn take(&mut self, input: &Input, open: &Open, [start, size, max]: [u64; 3]) -> Result<()> {
         let Self { reader, keys, bytes, .. } = self;
-        let limit = keys.len() + most as usize;
+        let limit = keys.len() + max as usize;
         reader.read(input, open, [start, size], |line: SampledLine| {
             if keys.len() >= limit {
                 return ControlFlow::Break(());
@@ -176,16 +176,16 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Samples up to `most` lines of a few compressed inputs, and returns the estimated decompressed
+    /// Samples up to `max` lines of a few compressed inputs, and returns the estimated decompressed
     /// length of all: the others are assumed to have the same compression ratio.
-    fn all_compressed(&mut self, inputs: &[&Input], most: u64, memory: u64) -> Result<u64> {
+    fn all_compressed(&mut self, inputs: &[&Input], max: u64, memory: u64) -> Result<u64> {
         let few = inputs.len().min(MAX_COMPRESSED);
         let size = |input: &Input| input.file_length().map_or(0, |(length, _)| length);
         let (mut decompressed, mut compressed) = (0, 0);
         for nth in 0..few {
             self.reader.check_cancelled()?;
             let input = inputs[nth * inputs.len() / few];
-            let left = most.saturating_sub(self.keys.len() as u64) / (few - nth) as u64;
+            let left = max.saturating_sub(self.keys.len() as u64) / (few - nth) as u64;
             decompressed += self.compressed(input, MAX_DECOMPRESSED / few as u64, left, memory)?;
             compressed += size(input);
         }
@@ -197,11 +197,11 @@ impl<'a> Sampler<'a> {
         Ok((decompressed as f64 * all as f64 / compressed.max(1) as f64) as u64)
     }
 
-    /// Samples up to `most` lines in the first `begin` bytes of a compressed input, and returns its
+    /// Samples up to `max` lines in the first `begin` bytes of a compressed input, and returns its
     /// decompressed length, which may be an estimate.
-    fn compressed(&mut self, input: &Input, begin: u64, most: u64, memory: u64) -> Result<u64> {
+    fn compressed(&mut self, input: &Input, begin: u64, max: u64, memory: u64) -> Result<u64> {
         // At most one in four: sampling a line costs as much as decompressing it.
-        let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(most));
+        let share = (u64::MAX / 4).min((u64::MAX / (begin / 16)).saturating_mul(max));
         let salt = self.salt ^ scattered(self.bytes ^ self.keys.len() as u64);
         let (mut carry, mut count, mut taken, mut covered) = (Vec::new(), 0, 0, 0);
         let kind = RecordEnds::of(input, self.reader.delimiter);
@@ -214,7 +214,7 @@ impl<'a> Sampler<'a> {
             let mut start = 0;
             for &end in &ends {
                 count += 1;
-                if scattered(salt ^ count) <= share && taken < most {
+                if scattered(salt ^ count) <= share && taken < max {
                     taken += 1;
                     covered += (end + 1 - start) as u64;
                     self.keys.push(self.reader.hash(&carry[start..end]));

@@ -468,8 +468,8 @@ def common(
     - `key_transform`: names of changes to the lines, or to the values, before they are compared, as in
       `petal.common`.
 
-    Records of CSV are no byte ranges, because quoted fields may have line ends: `column` raises
-    `UnsupportedError`.
+    Records of CSV are no byte ranges, because quoted fields may have line ends: `column` and the other
+    arguments of CSV raise `UnsupportedError`, and so do `rest` and `approx`.
 
     Cost: reads `b` twice and `a` once (twice with shards), and again those parts of `a` that have
     lines of the result. Each slot holds a filter of 14 bits per line of `b`, or fewer if they
@@ -574,6 +574,7 @@ def build(
 
     Cost: reads the files once, or twice if lines are counted; each slot holds a filter.
     """
+    options = _read("build", Options, given)
     target = Path(os.path.realpath(read_path(out, "out=: ")))
     # Checked before the work, because an invalid rate would show only at the end.
     ranges.size_for(1, fpr)
@@ -581,7 +582,6 @@ def build(
     if target.is_dir():
         raise InputError(f"{target}: is a folder, expected the name of a file for the filter")
     names = read_paths(paths)
-    options = _read("build", Options, given)
     with (
         _start(engine, target.parent, target.parent, options) as job,
         temporary_folder(target.parent) as folder,
@@ -620,6 +620,7 @@ def check(
     Cost: reads the files once. The driver reads the filter twice, to verify it and to copy it to
     the work folder, where workers map it.
     """
+    refuse_unknown("check", Options, given)
     if not isinstance(filter, str | bytes | os.PathLike):
         kind = type(filter).__name__
         raise TypeError(f"filter: expected a path of a filter file, found {kind}; save() it first")

@@ -28,4 +28,4 @@ class ExactOptions(Options, total=False):
 
 
 #: The defaults of options that are not `None`.
-DEFAULTS = {"memory_limit": 1 << 30, "jobs": 1, "delimiter": b"\n"}
+DEFAULTS = {"memory_limit": "1G", "jobs": 1, "delimiter": b"\n"}
