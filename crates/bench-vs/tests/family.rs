@@ -45,6 +45,17 @@ fn the_targets_have_the_names_of_filters() {
     assert!(script.contains(&format!("RANDOM_READS = \"{RANDOM_READS}\"")));
 }
 
+/// The tests of the script read rows with this header.
+#[test]
+fn rows_have_the_columns_that_the_script_reads() {
+    let plan =
+        RunPlan { keys: KEYS, rounds: 1, absent_keys: 1000, chunk: KEYS, time_whole_fill: true };
+    let row = run("test", plan, &mut family::all(KEYS, 0.01).unwrap(), &|_| ()).unwrap().remove(0);
+    let columns: Vec<_> = row.fields().iter().map(|(name, _)| *name).collect();
+    let tests = fs::read_to_string(root().join("crates/bench/tests/test_figures.py")).unwrap();
+    assert!(tests.replace("\"\n    \"", "").contains(&columns.join(",")), "{columns:?}");
+}
+
 #[test]
 fn every_type_keeps_its_keys_and_rate() {
     let plan =

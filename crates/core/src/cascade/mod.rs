@@ -105,7 +105,7 @@ impl<S: Store> FilterCascade<S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](Self::hash_spec).
+    /// [`hash_spec`](crate::Membership::hash_spec).
     #[must_use]
     #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {

@@ -130,7 +130,7 @@ impl<L: Layout, S: Store> CountingFilter<L, S> {
         self.bloom.contains(key)
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
@@ -273,7 +273,7 @@ impl<L: Layout, S: StoreMut> CountingFilter<L, S> {
         |hashes, new| self.insert_run(hashes, new)
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
     #[doc(hidden)] // For the crates of this repository.

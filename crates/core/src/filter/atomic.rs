@@ -145,7 +145,7 @@ impl AtomicBloomFilter {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or with another
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or with another
     /// 64-bit hash function whose every output bit is random. Plain integers are not such hashes:
     /// insert them as keys.
     #[inline]
@@ -189,7 +189,7 @@ impl AtomicBloomFilter {
         self.contains_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
     #[inline]

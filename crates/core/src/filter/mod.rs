@@ -145,7 +145,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]
@@ -259,7 +259,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
         self.insert_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](Self::hash_spec), or
+    /// [`insert`](Self::insert) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]

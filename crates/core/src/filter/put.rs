@@ -26,7 +26,7 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     }
 
     /// [`put`](Self::put) for a hash made with
-    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     pub fn put_mixed_hash(&mut self, hash: u64) {

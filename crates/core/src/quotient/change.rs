@@ -24,7 +24,7 @@ impl<S: StoreMut> QuotientFilter<S> {
     }
 
     /// [`insert`](Self::insert) for a hash made with
-    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     ///
     /// # Errors

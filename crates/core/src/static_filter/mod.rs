@@ -126,7 +126,7 @@ impl<S: Store> StaticFilter<S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](Self::hash_spec), or with the hash function of the hashes that
+    /// [`hash_spec`](crate::Membership::hash_spec), or with the hash function of the hashes that
     /// the filter was built from.
     #[inline(always)]
     #[must_use]

@@ -32,7 +32,7 @@ impl<S: StoreMut> VectorQuotientFilter<S> {
         self.add_mixed_hash(key.hash_with(&self.hash))
     }
 
-    /// [`add`](Self::add) for a hash made with [`hash_spec`](Self::hash_spec), or with
+    /// [`add`](Self::add) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or with
     /// another 64-bit hash function whose every output bit is random. Plain integers are not such
     /// hashes: insert them as keys.
     ///

@@ -123,7 +123,7 @@ impl<S: Store> VectorQuotientFilter<S> {
     }
 
     /// [`contains`](Self::contains) for a hash made with
-    /// [`hash_spec`](Self::hash_spec), or with another 64-bit hash function whose every
+    /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
     #[inline]
     #[must_use]

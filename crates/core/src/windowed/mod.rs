@@ -172,7 +172,7 @@ impl<S: Store> WindowedBloomFilter<S> {
         self.contains_mixed_hash(key.hash_with(&self.params.hash))
     }
 
-    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](Self::hash_spec), or
+    /// [`contains`](Self::contains) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
     #[inline]
