@@ -265,8 +265,8 @@ fn memory_error_contains_the_given_size() {
 fn missing_size_names_the_parameters_of_the_type() {
     let errors = [
         (BloomFilter::builder().build().unwrap_err(), "or bits and probes"),
-        (QuotientFilter::builder().build().unwrap_err(), "or slots and bits of a remainder"),
-        (VectorQuotientFilter::builder().build().unwrap_err(), "or blocks and bits of a tag"),
+        (QuotientFilter::builder().build().unwrap_err(), "or `table_size` and `slot_bits`"),
+        (VectorQuotientFilter::builder().build().unwrap_err(), "or `table_size` and `slot_bits`"),
         (WindowedBloomFilter::builder().build().unwrap_err(), "capacity and false-positive rate"),
         (StaticFilter::builder().build(&[1]).unwrap_err(), "missing; give a false-positive rate"),
     ];
