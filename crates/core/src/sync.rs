@@ -1,8 +1,7 @@
 //! The atomics and waiting functions of this crate: std's, or loom's under `cargo x loom`.
 //!
 //! Loom runs a test with every order of its threads and every value that an atomic load may return.
-//! Its atomics are larger than std's, so only `kernel::shared` is compiled then, not the filter that
-//! uses it.
+//! Its atomics are larger than std's, so the filter that uses `kernel::shared` is not compiled then.
 //!
 //! Source: loom, after Norris & Demsky 2013, "CDSChecker: Checking concurrent data structures
 //! written with C/C++ atomics".

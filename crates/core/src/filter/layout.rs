@@ -177,6 +177,55 @@ impl BlockedLayout {
     }
 }
 
+/// Defines the functions of `LayoutImpl` that a layout has under its own name.
+macro_rules! inherent_methods {
+    () => {
+        fn for_fpr(keys: u64, rate: f64) -> Result<Self> {
+            Self::for_fpr(keys, rate)
+        }
+
+        fn for_least_space(keys: u64, rate: f64) -> Result<Self> {
+            Self::for_least_space(keys, rate)
+        }
+
+        fn for_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
+            Self::for_memory(capacity, memory)
+        }
+
+        fn for_bits(bits: u64, probes: u32) -> Result<Self> {
+            Self::for_bits(bits, probes)
+        }
+
+        fn for_fpr_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
+            Self::for_fpr_with_probes(keys, rate, probes)
+        }
+
+        fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
+            Self::for_memory_with_probes(memory, probes)
+        }
+
+        fn max_capacity(memory: ByteSize, rate: f64) -> Result<u64> {
+            Self::max_capacity(memory, rate)
+        }
+
+        fn fpr(&self, keys: u64) -> f64 {
+            self.fpr(keys)
+        }
+
+        fn lines(&self) -> u64 {
+            self.lines()
+        }
+
+        fn bits(&self) -> u64 {
+            self.bits()
+        }
+
+        fn bit_probability(&self) -> f64 {
+            self.bit_probability()
+        }
+    };
+}
+
 impl LayoutImpl for BlockedLayout {
     const KIND: FilterType = FilterType::Bloom;
     const MAX_PROBES: u32 = 16;
@@ -190,52 +239,10 @@ impl LayoutImpl for BlockedLayout {
         Self::new(fields.extent, fields.lanes.into(), fields.probes.into())
     }
 
-    fn for_fpr(keys: u64, rate: f64) -> Result<Self> {
-        Self::for_fpr(keys, rate)
-    }
-
-    fn for_least_space(keys: u64, rate: f64) -> Result<Self> {
-        Self::for_least_space(keys, rate)
-    }
-
-    fn for_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
-        Self::for_memory(capacity, memory)
-    }
-
-    fn for_bits(bits: u64, probes: u32) -> Result<Self> {
-        Self::for_bits(bits, probes)
-    }
-
-    fn for_fpr_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
-        Self::for_fpr_with_probes(keys, rate, probes)
-    }
-
-    fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
-        Self::for_memory_with_probes(memory, probes)
-    }
-
-    fn max_capacity(memory: ByteSize, rate: f64) -> Result<u64> {
-        Self::max_capacity(memory, rate)
-    }
+    inherent_methods!();
 
     fn into_any(self) -> AnyLayout {
         AnyLayout::Blocked(self)
-    }
-
-    fn fpr(&self, keys: u64) -> f64 {
-        self.fpr(keys)
-    }
-
-    fn lines(&self) -> u64 {
-        self.lines()
-    }
-
-    fn bits(&self) -> u64 {
-        self.bits()
-    }
-
-    fn bit_probability(&self) -> f64 {
-        self.bit_probability()
     }
 
     #[inline(always)]
@@ -385,52 +392,10 @@ impl LayoutImpl for ClassicLayout {
         Self::for_bits(fields.extent, fields.probes.into())
     }
 
-    fn for_fpr(keys: u64, rate: f64) -> Result<Self> {
-        Self::for_fpr(keys, rate)
-    }
-
-    fn for_least_space(keys: u64, rate: f64) -> Result<Self> {
-        Self::for_least_space(keys, rate)
-    }
-
-    fn for_memory(capacity: u64, memory: ByteSize) -> Result<Self> {
-        Self::for_memory(capacity, memory)
-    }
-
-    fn for_bits(bits: u64, probes: u32) -> Result<Self> {
-        Self::for_bits(bits, probes)
-    }
-
-    fn for_fpr_with_probes(keys: u64, rate: f64, probes: u32) -> Result<Self> {
-        Self::for_fpr_with_probes(keys, rate, probes)
-    }
-
-    fn for_memory_with_probes(memory: ByteSize, probes: u32) -> Result<Self> {
-        Self::for_memory_with_probes(memory, probes)
-    }
-
-    fn max_capacity(memory: ByteSize, rate: f64) -> Result<u64> {
-        Self::max_capacity(memory, rate)
-    }
+    inherent_methods!();
 
     fn into_any(self) -> AnyLayout {
         AnyLayout::Classic(self)
-    }
-
-    fn fpr(&self, keys: u64) -> f64 {
-        self.fpr(keys)
-    }
-
-    fn lines(&self) -> u64 {
-        self.lines()
-    }
-
-    fn bits(&self) -> u64 {
-        self.bits()
-    }
-
-    fn bit_probability(&self) -> f64 {
-        self.bit_probability()
     }
 
     #[inline]
