@@ -10,7 +10,7 @@ use super::task::Task;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::memory::{Budget, least_records};
-use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, Partitioning, Side};
+use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, Partitioning, RecordSinks, Side};
 use crate::temp::{FileSummary, RecordStream, SectionWriter, SpillWriter};
 
 /// The filters that exclude lines.
@@ -75,18 +75,17 @@ impl Task<'_> {
             narrows.then(|| HashSink::Log(SpillWriter::new(&spill_file, 1, HASH_LOG_MEMORY)));
         let refs: Vec<_> = inputs.iter().collect();
         let passes = self.passes(&context);
-        let start = |input: usize| Ok(base(&ranges[input]));
+        let mut start = |input: usize| Ok(base(&ranges[input]));
         let mut write_records = |selector: LineSelector<'_>| {
-            let (spill, keys) = (&mut spill, keys.as_mut());
+            let sinks = RecordSinks { spill: &mut spill, keys: keys.as_mut(), lines: None };
             passes.write_records(
                 "matching",
                 &refs,
                 side,
                 selector,
                 &partitioning,
-                start,
-                spill,
-                keys,
+                &mut start,
+                sinks,
             )
         };
         let seen = match narrow {

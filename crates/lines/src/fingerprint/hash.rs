@@ -1,27 +1,21 @@
-//! The two hashes of a line. Both have new random keys in every run.
+//! The fingerprint of a line: 128 bits under random keys that are new in every run.
 //!
-//! * The **hash**: 64 bits of rapidhash v3 with secrets from a random 128-bit key, used by filters.
-//!   In exact jobs filters only rule lines out, so a collision costs time but never changes the
-//!   output. In approximate jobs a collision is a wrong line. The secrets must be random as well as
-//!   the seed: under the published secrets anyone can write lines that collide for every seed.
-//! * The **fingerprint**: 128 bits of SipHash-2-4 under a random 128-bit key, used for exact
-//!   decisions. Without reading the memory of the process, no one can make two lines collide with
-//!   better odds than chance: for n distinct lines the probability of any wrong result is at most
-//!   n² / 2¹²⁹ (10¹⁰ lines: 1.5·10⁻¹⁹).
+//! Exact jobs take two lines as equal if and only if their fingerprints are equal. The low half is the
+//! line's hash in filters, so a line is hashed once. [`polynomial`](super::polynomial) has the
+//! function and its bound: without the keys, no one can choose n distinct lines of at most b
+//! blocks of 16 bytes for which any result is wrong with a probability above n² · b / 2¹²⁹
+//! (10¹⁰ lines of 64 bytes: 6·10⁻¹⁹).
 //!
-//! Cost on 64-byte lines, one core: hash about 4 ns; fingerprint about 44 ns, or 18 ns if eight are
-//! computed together in vector registers. Keyed BLAKE3 took 54 ns (123 ns at 67 bytes, where it
-//! needs a second block). Only lines that a filter cannot rule out are fingerprinted.
+//! Filter files have the public hash, which everybody can compute.
 //!
-//! Source: Aumasson & Bernstein, "SipHash: a fast short-input PRF" (2012), the 128-bit form of
-//! the reference code.
+//! Source of the expansion of the keys: Aumasson & Bernstein, "SipHash: a fast short-input PRF" (2012).
 
 use std::hash::Hasher as _;
 
 use petal::HashSpec;
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 
-use super::siphash::{LANES, sip_2_4_128};
+use super::polynomial::Point;
 use crate::error::{Error, Result};
 
 /// The 128-bit keyed hash of a line. Never zero, which marks free slots of a table.
@@ -37,7 +31,8 @@ impl Fingerprint {
     /// Length in bytes.
     pub(crate) const BYTES: usize = 16;
 
-    fn new(high: u64, low: u64) -> Self {
+    #[inline]
+    pub(super) fn new(high: u64, low: u64) -> Self {
         Self { high, low: if high | low == 0 { 1 } else { low } }
     }
 
@@ -58,14 +53,12 @@ impl Fingerprint {
 /// The hash functions of one run, shared by all its passes.
 #[derive(Clone)]
 pub(crate) struct LineHasher {
-    key: [u64; 2],
-    /// Derives the key of the filter hash, together with `key`.
-    tweak: u64,
+    keys: [u64; 3],
+    point: Point,
+    /// The hash of filter files; it names the keys in filters of other jobs.
     spec: HashSpec,
+    is_public: bool,
 }
-
-/// The key of the filter hash is the fingerprint of this text followed by the tweak.
-const FILTER_KEY: &[u8; 16] = b"petal filter key";
 
 impl LineHasher {
     /// Generates random keys; in a test, those of [`repeatable_keys`].
@@ -84,41 +77,65 @@ impl LineHasher {
 
     /// The public hash of filter files: rapidhash with seed 0. Anyone can write lines that collide.
     pub(crate) fn public() -> Self {
-        Self { key: [0; 2], tweak: 0, spec: HashSpec::rapid(0) }
+        Self { spec: HashSpec::rapid(0), is_public: true, ..Self::with_keys([0; 3]) }
     }
 
     /// Returns the keys. Anyone who has them can write lines that collide.
     pub(crate) fn secret_keys(&self) -> [u64; 3] {
-        [self.key[0], self.key[1], self.tweak]
+        self.keys
     }
 
     /// Hash functions with the keys of another run.
-    pub(crate) fn with_keys([first, second, tweak]: [u64; 3]) -> Self {
-        let mut sip = SipHasher24::new_with_keys(first, second);
-        sip.write(FILTER_KEY);
-        sip.write(&tweak.to_le_bytes());
-        let derived = sip.finish128().as_bytes();
-        Self { key: [first, second], tweak, spec: HashSpec::rapid_keyed(derived) }
+    pub(crate) fn with_keys(keys: [u64; 3]) -> Self {
+        let [first, second, tweak] = keys;
+        let expand = |purpose: &[u8; 16]| {
+            let mut sip = SipHasher24::new_with_keys(first, second);
+            sip.write(purpose);
+            sip.write(&tweak.to_le_bytes());
+            sip.finish128()
+        };
+        let (point, mixers) = (expand(b"petal line point"), expand(b"petal line mixer"));
+        Self {
+            keys,
+            point: Point::new(point.as_u128(), [mixers.h1, mixers.h2]),
+            spec: HashSpec::rapid_keyed(expand(b"petal filter key").as_bytes()),
+            is_public: false,
+        }
     }
 
-    /// Returns the hash that filters use.
+    /// Returns whether filters have the public hash, which no fingerprint contains.
+    pub(crate) fn is_public(&self) -> bool {
+        self.is_public
+    }
+
+    /// Returns the hash that filters have in their files.
     pub(crate) fn spec(&self) -> &HashSpec {
         &self.spec
     }
 
     /// Returns the 64-bit hash of a line.
-    #[inline]
     pub(crate) fn filter_hash(&self, line: &[u8]) -> u64 {
-        self.spec.hash(line)
+        if self.is_public { self.spec.hash(line) } else { self.fingerprint(line).low }
+    }
+
+    /// Appends the 64-bit hashes of lines to `hashes`.
+    pub(crate) fn filter_hashes<'a>(
+        &self,
+        lines: impl Iterator<Item = &'a [u8]>,
+        hashes: &mut Vec<u64>,
+    ) {
+        if self.is_public {
+            self.spec.hash_all(lines, hashes);
+        } else {
+            self.point.for_each(lines, |fingerprint| hashes.push(fingerprint.low));
+        }
     }
 
     /// Returns the 128-bit fingerprint of a line.
-    #[inline]
     pub(crate) fn fingerprint(&self, line: &[u8]) -> Fingerprint {
-        let mut sip = SipHasher24::new_with_keys(self.key[0], self.key[1]);
-        sip.write(line);
-        let hash = sip.finish128();
-        Fingerprint::new(hash.h1, hash.h2)
+        let mut found = Fingerprint::default();
+        self.point.for_each([line].into_iter(), |fingerprint| found = fingerprint);
+        found
     }
 
     /// Appends the fingerprints of lines to `fingerprints`.
@@ -127,24 +144,7 @@ impl LineHasher {
         lines: impl Iterator<Item = &'a [u8]>,
         fingerprints: &mut Vec<Fingerprint>,
     ) {
-        let mut group = [&[][..]; LANES];
-        let mut filled = 0;
-        for line in lines {
-            group[filled] = line;
-            filled += 1;
-            if filled < LANES {
-                continue;
-            }
-            filled = 0;
-            match sip_2_4_128(self.key, &group) {
-                Some([high, low]) => {
-                    let pairs = high.into_iter().zip(low);
-                    fingerprints.extend(pairs.map(|(high, low)| Fingerprint::new(high, low)));
-                }
-                None => fingerprints.extend(group.map(|line| self.fingerprint(line))),
-            }
-        }
-        fingerprints.extend(group[..filled].iter().map(|line| self.fingerprint(line)));
+        self.point.for_each(lines, |fingerprint| fingerprints.push(fingerprint));
     }
 }
 
@@ -190,38 +190,6 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_are_siphash_2_4_128_of_the_reference() {
-        // First vectors of the reference code: key 00..0f, messages "", 00, 00 01.
-        let hasher = LineHasher::with_keys([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0]);
-        let expect = [
-            (&[][..], [0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6]),
-            (&[0][..], [0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44]),
-            (&[0, 1][..], [0x81, 0x77, 0x22, 0x8d, 0xa4, 0xa4, 0x5d, 0xc7]),
-        ];
-        for (message, first) in expect {
-            assert_eq!(hasher.fingerprint(message).to_bytes()[..8], first, "{message:?}");
-        }
-    }
-
-    #[test]
-    fn batch_equals_single_fingerprints() {
-        let hasher = LineHasher::random().unwrap();
-        let mut rng = Rng::new(3);
-        let text: Vec<u8> = (0..4000).map(|_| rng.next_u64() as u8).collect();
-        for (count, longest) in [(0, 9), (7, 9), (8, 70), (100, 1), (100, 17), (1000, 300)] {
-            let line = |_| {
-                let start = rng.below(3600);
-                &text[start..start + rng.below(longest)]
-            };
-            let lines: Vec<&[u8]> = (0..count).map(line).collect();
-            let mut fingerprints = Vec::new();
-            hasher.fingerprints(lines.iter().copied(), &mut fingerprints);
-            let one_by_one: Vec<_> = lines.iter().map(|line| hasher.fingerprint(line)).collect();
-            assert_eq!(fingerprints, one_by_one, "{count} lines of up to {longest} bytes");
-        }
-    }
-
-    #[test]
     fn each_run_has_its_own_keys() {
         let (a, b) = (LineHasher::from_system().unwrap(), LineHasher::from_system().unwrap());
         assert_ne!(a.fingerprint(b"line"), b.fingerprint(b"line"));
@@ -241,6 +209,7 @@ mod tests {
             assert_ne!(LineHasher::with_keys(other).filter_hash(b"line"), a.filter_hash(b"line"));
         }
         assert!(a.spec().is_keyed() && *LineHasher::public().spec() == HashSpec::default());
+        assert_eq!(LineHasher::public().filter_hash(b"line"), HashSpec::default().hash(b"line"));
     }
 
     /// Lines that collide under the public hash do not collide under the keys of a run.

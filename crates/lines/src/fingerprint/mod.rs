@@ -1,7 +1,7 @@
 //! Hashes and fingerprints of lines, and the fingerprint table.
 
 mod hash;
-mod siphash;
+mod polynomial;
 mod table;
 
 pub use hash::fingerprints;

@@ -1,8 +1,8 @@
 //! Batches of lines.
 
-use petal::{BatchResults, HashSpec};
+use petal::BatchResults;
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, LineHasher};
 use crate::keys::Keys;
 
 /// Consecutive lines of one input.
@@ -95,9 +95,20 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Hashes the key of every line of a batch.
-    #[inline]
-    pub(crate) fn hash_lines(&mut self, batch: &Batch<'_>, hash: &HashSpec) {
+    pub(crate) fn hash_lines(&mut self, batch: &Batch<'_>, hasher: &LineHasher) {
         self.hashes.clear();
-        hash.hash_all(batch.keys(), &mut self.hashes);
+        hasher.filter_hashes(batch.keys(), &mut self.hashes);
+    }
+
+    /// Fingerprints and hashes the key of every line of a batch.
+    pub(crate) fn fingerprint_lines(&mut self, batch: &Batch<'_>, hasher: &LineHasher) {
+        self.fingerprints.clear();
+        hasher.fingerprints(batch.keys(), &mut self.fingerprints);
+        self.hashes.clear();
+        if hasher.is_public() {
+            hasher.filter_hashes(batch.keys(), &mut self.hashes);
+        } else {
+            self.hashes.extend(self.fingerprints.iter().map(|fingerprint| fingerprint.low));
+        }
     }
 }

@@ -19,6 +19,7 @@
 //! | `in_memory` | the strategy for data that fits in memory |
 //! | `with_records`, `phases`, `narrowing` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
+//! | `kept` | what is kept in memory so that an input is not read again |
 //! | `journal`, `state` | resuming a job |
 //! | `estimate`, `simulation`, `spill_bounds` | what a job would cost |
 
@@ -26,6 +27,7 @@ mod estimate;
 mod in_memory;
 mod join;
 mod journal;
+mod kept;
 mod narrowing;
 mod passes;
 mod phases;
@@ -39,7 +41,9 @@ pub use estimate::{Bounds, Counting, InputEstimate, JobEstimate};
 pub(crate) use join::{Partition, PartitionJoin};
 pub(super) use journal::Journal;
 pub use journal::forget_work;
-pub(crate) use passes::{HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, contains_any};
+pub(crate) use passes::{
+    HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, RecordSinks, contains_any,
+};
 pub use records::Side;
 pub(crate) use records::{FIRST_RECORD, Partitioning};
 
@@ -156,6 +160,11 @@ impl ExactJob<'_> {
                 return self.run(first, others, printer);
             }
             None => sizes.choose(&self.budget),
+        };
+        let plan = match self.journal.is_some() || printer.takes_rest() {
+            // A phase that is resumed reads its inputs; the other lines are not kept.
+            true => plan.without_kept(),
+            false => plan,
         };
         // A resumed job has done a part of it.
         if !streams && self.journal.and_then(Journal::plan).is_none() {

@@ -2,8 +2,9 @@
 
 use petal::{BloomFilter, ByteSize, Membership as _};
 
+use super::kept::KeptLines;
 use super::passes::{HASH_LOG_MEMORY, HashSink};
-use super::phases::Phases;
+use super::phases::{Kept, Phases};
 use super::records::Side;
 use crate::error::Result;
 use crate::input::Input;
@@ -40,12 +41,8 @@ pub(super) fn narrow_common(
         let memory = work.work() - least_records(work.work());
         let mut filter =
             BloomFilter::with_memory(lines.max(1), ByteSize::bytes(filter_bytes(lines, memory)))?;
-        work.fill(build, &mut filter)?;
+        work.fill(build, build_side, &mut filter, None)?;
         work.state.filter = Some(filter);
-        if build_side == Side::First {
-            let report = &mut work.state.report;
-            report.first_lines = report.phases.last().map_or(0, |phase| phase.lines);
-        }
         Ok(())
     })?;
     phases.phase(|work| {
@@ -58,6 +55,8 @@ pub(super) fn narrow_common(
                 ByteSize::bytes(bytes),
             )?),
         };
+        let keeps_lines = work.prints && work.plan.kept.lines > 0;
+        work.kept.lines = keeps_lines.then(|| KeptLines::new(work.job.delimiter, work.plan.kept.lines));
         let hits =
             work.write_records("matching", probe, probe_side, filter.as_ref(), Some(keys))?;
         let bytes = hits.iter().map(RecordStream::bytes).sum::<u64>();
@@ -83,6 +82,8 @@ pub(super) fn narrow_common(
             Ok(())
         })?;
     }
+    // Without candidates the records are still there.
+    phases.kept.drop_records();
     for (j, other) in others.iter().enumerate() {
         if j != small {
             phases.phase(|work| {
@@ -108,7 +109,8 @@ pub(super) fn narrow_diff(
     if !others.is_empty() {
         phases.phase(|work| {
             let mut filter = filter_all(work, sizes)?;
-            work.fill(&others.iter().collect::<Vec<_>>(), &mut filter)?;
+            let others: Vec<_> = others.iter().collect();
+            work.fill(&others, Side::Other, &mut filter, None)?;
             work.state.filter = Some(filter);
             Ok(())
         })?;
@@ -121,10 +123,8 @@ pub(super) fn narrow_diff(
         };
         let before = filter.inserted();
         let mut known = HashSink::Log(key_log(work));
-        let stats = work.job.passes().fill(work.first, &mut filter, Some(&mut known))?;
+        work.fill(work.first, Side::First, &mut filter, Some(&mut known))?;
         let report = &mut work.state.report;
-        report.add_pass(stats);
-        report.first_lines = stats.lines;
         let keys = known.into_log();
         report.candidates = keys.bytes() / 8;
         report.set_survivors(report.candidates);
@@ -139,6 +139,7 @@ pub(super) fn narrow_diff(
     let report = &mut phases.state.report;
     if candidates > report.first_lines / 2 {
         // Most lines are candidates: filters do not help.
+        phases.kept = Kept::default();
         phases.state.polarity = Polarity::Kept;
         report.strategy = Strategy::Narrow.name_then_partition().into();
         (report.candidates, report.false_promised) = (0, None);

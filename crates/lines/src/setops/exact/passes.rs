@@ -8,12 +8,13 @@
 //! Invariant: the result for a line depends only on the line and the keys of the job, never on its
 //! neighbours or on where the inputs are divided.
 //!
-//! Cost: one pass each, one hash per line, and one fingerprint per line that becomes a record.
+//! Cost: one pass each, and one fingerprint per line.
 
 use std::ops::ControlFlow;
 
 use petal::{BatchResults, BloomFilter, Membership};
 
+use super::kept::{KeptLines, KeptRecords};
 use super::records::{Partitioning, Side, encode_first_record};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
@@ -59,6 +60,19 @@ impl HashSink<'_> {
     }
 }
 
+/// What a pass writes.
+pub(crate) struct RecordSinks<'s, 'a> {
+    /// Gets the records.
+    pub(crate) spill: &'s mut SpillWriter<'a>,
+    /// Gets the hashes of the lines that become records.
+    pub(crate) keys: Option<&'s mut HashSink<'a>>,
+    /// Gets the text of the lines of the first input that become records.
+    pub(crate) lines: Option<&'s mut KeptLines>,
+}
+
+/// Returns where an input begins if all are taken as one.
+pub(crate) type Starts<'a> = dyn FnMut(usize) -> Result<u64> + Send + 'a;
+
 /// The passes of one job.
 #[derive(Clone, Copy)]
 pub(crate) struct JobPasses<'a> {
@@ -90,29 +104,40 @@ pub(crate) fn contains_any(filters: &[&dyn Membership], hashes: &[u64], found: &
     }
 }
 
-/// Keeps the hashes of the selected lines.
+/// Keeps the hashes and fingerprints of the selected lines.
 fn keep_selected(scratch: &mut Scratch) {
     // Selected indices ascend, so each hash moves to the front or stays.
     for (at, &line) in scratch.selected.iter().enumerate() {
         scratch.hashes[at] = scratch.hashes[line];
+        scratch.fingerprints[at] = scratch.fingerprints[line];
     }
     scratch.hashes.truncate(scratch.selected.len());
+    scratch.fingerprints.truncate(scratch.selected.len());
 }
 
 impl JobPasses<'_> {
     /// Inserts every line into a filter. The hashes of lines that the filter already reports as
-    /// present go to `known`.
+    /// present go to `known`, the records of all lines to `kept`, with positions from `start`.
     pub(crate) fn fill(
         &self,
         inputs: &[&Input],
         filter: &mut BloomFilter,
         mut known: Option<&mut HashSink<'_>>,
+        mut kept: Option<(&mut KeptRecords, &mut Starts<'_>)>,
     ) -> Result<PassStats> {
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.hash_lines(batch, self.hasher.spec());
+        let keeps = kept.is_some();
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| match keeps {
+            true => scratch.fingerprint_lines(batch, self.hasher),
+            false => scratch.hash_lines(batch, self.hasher),
         };
-        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
+            if let Some((records, start)) = &mut kept {
+                let start = start(batch.input)?;
+                for (line, &fingerprint) in scratch.fingerprints.iter().enumerate() {
+                    records.add(fingerprint, start + batch.offset(line))?;
+                }
+            }
             if let Some(known) = &mut known {
                 let mut kept = 0;
                 for at in 0..scratch.hashes.len() {
@@ -129,8 +154,7 @@ impl JobPasses<'_> {
     }
 
     /// Writes records of the selected lines to the streams of their partitions; those of the first
-    /// input with their positions, counted from the `start` of their input. The hashes of these lines
-    /// go to `keys`.
+    /// input with their positions, counted from the `start` of their input.
     #[expect(clippy::too_many_arguments, reason = "each has a different type")]
     pub(crate) fn write_records(
         &self,
@@ -139,39 +163,28 @@ impl JobPasses<'_> {
         side: Side,
         selector: LineSelector<'_>,
         partitioning: &Partitioning,
-        mut start: impl FnMut(usize) -> Result<u64> + Send,
-        spill: &mut SpillWriter<'_>,
-        mut keys: Option<&mut HashSink<'_>>,
+        start: &mut Starts<'_>,
+        sinks: RecordSinks<'_, '_>,
     ) -> Result<PassStats> {
-        let wants_keys = keys.is_some();
+        let RecordSinks { spill, mut keys, mut lines } = sinks;
         let (filters, mut is_selected) = match selector {
             LineSelector::All => (None, None),
             LineSelector::Filters(filters) => (Some(filters), None),
             LineSelector::PerHash(is_selected) => (None, Some(is_selected)),
         };
         let waits = is_selected.is_some();
-        let fingerprint_selected = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.fingerprints.clear();
-            let picked = scratch.selected.iter().map(|&line| batch.key(line));
-            self.hasher.fingerprints(picked, &mut scratch.fingerprints);
-        };
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.selected.clear();
-            if filters.is_some() || wants_keys || waits {
-                scratch.hash_lines(batch, self.hasher.spec());
-            }
+            scratch.fingerprint_lines(batch, self.hasher);
             match filters {
-                _ if waits => return,
+                _ if waits => {}
                 None => scratch.selected.extend(0..batch.len()),
                 Some(filters) => {
                     contains_any(filters, &scratch.hashes, &mut scratch.results);
                     scratch.selected.extend(scratch.results.iter());
-                    if wants_keys {
-                        keep_selected(scratch);
-                    }
+                    keep_selected(scratch);
                 }
             }
-            fingerprint_selected(batch, scratch);
         };
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             if let Some(is_selected) = &mut is_selected {
@@ -181,7 +194,6 @@ impl JobPasses<'_> {
                     }
                 }
                 keep_selected(scratch);
-                fingerprint_selected(batch, scratch);
             }
             let start = if side == Side::First { start(batch.input)? } else { 0 };
             for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {
@@ -191,6 +203,9 @@ impl JobPasses<'_> {
                     Side::First => {
                         let position = start + batch.offset(line);
                         spill.push(part, &encode_first_record(fingerprint, position))?;
+                        if let Some(lines) = &mut lines {
+                            lines.add(position, batch.line(line))?;
+                        }
                     }
                 }
             }

@@ -1,23 +1,27 @@
 //! The phases of an exact job that writes records: common parts.
 
+use std::sync::Mutex;
 use std::time::Instant;
 
-use petal::{BloomFilter, ByteSize, Membership};
+use petal::{BatchResults, BloomFilter, ByteSize, Membership};
 
 use super::ExactJob;
 use super::join::{Partition, PartitionJoin};
 use super::journal::Journal;
-use super::passes::{HashSink, LineSelector};
-use super::records::Side;
+use super::kept::{KeptLines, KeptRecords};
+use super::passes::{HashSink, LineSelector, RecordSinks};
+use super::records::{FIRST_RECORD, OTHER_RECORD, Side};
 use super::state::State;
-use crate::error::Result;
-use crate::fingerprint::Table;
+use crate::error::{Error, Result};
+use crate::fingerprint::{Fingerprint, Table};
 use crate::input::Input;
 use crate::memory::least_records;
+use crate::scan::PassStats;
 use crate::setops::planning::{Plan, filter_bytes};
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::set_semantics::SetOp;
 use crate::temp::{RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
+use crate::workers;
 
 /// Runs the phases of a job.
 pub(super) struct Phases<'a> {
@@ -31,11 +35,36 @@ pub(super) struct Phases<'a> {
     pub(super) state: State,
     /// Number of the current phase.
     pub(super) step: usize,
+    pub(super) kept: Kept,
+}
+
+/// What is in memory instead of being read again.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// Records of all lines of the first input, and of the others.
+    first: Option<Vec<Vec<u8>>>,
+    others: Option<Vec<Vec<u8>>>,
+    /// The candidates of the first input.
+    pub(super) lines: Option<KeptLines>,
+}
+
+impl Kept {
+    pub(super) fn drop_records(&mut self) {
+        (self.first, self.others) = (None, None);
+    }
+
+    fn of(&mut self, side: Side) -> &mut Option<Vec<Vec<u8>>> {
+        match side {
+            Side::First => &mut self.first,
+            Side::Other => &mut self.others,
+        }
+    }
 }
 
 impl<'a> Phases<'a> {
+    /// Returns the memory that is not for what is kept.
     pub(super) fn work(&self) -> u64 {
-        self.job.budget.work
+        self.job.budget.work - self.plan.kept.total()
     }
 
     /// Runs a phase unless an earlier run of this job has finished it. Its result is in `state` only.
@@ -157,9 +186,28 @@ impl<'a> Phases<'a> {
         })
     }
 
-    pub(super) fn fill(&mut self, inputs: &[&Input], filter: &mut BloomFilter) -> Result<()> {
-        self.state.report.add_pass(self.job.passes().fill(inputs, filter, None)?);
-        Ok(())
+    /// Inserts every line of a side into a filter, and keeps the records if the plan says so.
+    pub(super) fn fill(
+        &mut self,
+        inputs: &[&Input],
+        side: Side,
+        filter: &mut BloomFilter,
+        known: Option<&mut HashSink<'_>>,
+    ) -> Result<PassStats> {
+        let max = match side {
+            Side::First => self.plan.kept.first,
+            Side::Other => self.plan.kept.others,
+        };
+        let mut records = (max > 0).then(|| KeptRecords::new(side, max));
+        let mut start = starts(inputs);
+        let kept = records.as_mut().map(|records| (records, &mut start as _));
+        let stats = self.job.passes().fill(inputs, filter, known, kept)?;
+        *self.kept.of(side) = records.and_then(KeptRecords::finish);
+        self.state.report.add_pass(stats);
+        if side == Side::First {
+            self.state.report.first_lines = stats.lines;
+        }
+        Ok(stats)
     }
 
     /// Takes the filter that an earlier phase has filled.
@@ -192,9 +240,67 @@ impl<'a> Phases<'a> {
     /// Writes records of the lines that the filter of the candidates may contain.
     pub(super) fn confirm(&mut self, inputs: &[&Input], side: Side) -> Result<Vec<RecordStream>> {
         let filter = self.candidate_filter()?;
-        let streams = self.write_records("confirming", inputs, side, Some(&filter), None)?;
+        let streams = match self.kept.of(side).take() {
+            Some(blocks) => self.confirm_kept(blocks, side, &filter)?,
+            None => self.write_records("confirming", inputs, side, Some(&filter), None)?,
+        };
         self.state.filter = Some(filter);
         Ok(streams)
+    }
+
+    /// [`confirm`](Self::confirm) for records in memory.
+    fn confirm_kept(
+        &mut self,
+        blocks: Vec<Vec<u8>>,
+        side: Side,
+        filter: &BloomFilter,
+    ) -> Result<Vec<RecordStream>> {
+        let (begun, progress) = (Instant::now(), self.job.progress);
+        progress.phase("confirming", Some(blocks.iter().map(|block| block.len() as u64).sum()));
+        let allowance = self.reserve_memory(filter.size_bytes())?;
+        let partitioning = &self.state.partitioning;
+        let spill = SpillWriter::new(self.spill_file, partitioning.partitions(), allowance);
+        let (spill, blocks) = (Mutex::new(spill), Mutex::new(blocks.into_iter()));
+        let work = || {
+            let (mut hashes, mut found) = (Vec::new(), BatchResults::new());
+            loop {
+                let next = blocks.lock().unwrap_or_else(|e| e.into_inner()).next();
+                let Some(block) = next else { return Ok(()) };
+                if progress.cancelled() {
+                    return Err(Error::cancelled());
+                }
+                let fingerprint = |record: &[u8]| {
+                    record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default()
+                };
+                let records = block.chunks_exact(side.record_bytes());
+                hashes.clear();
+                hashes.extend(records.map(|record| fingerprint(record).low));
+                filter.contains_mixed_hashes(&hashes, &mut found);
+                let mut spill = spill.lock().unwrap_or_else(|e| e.into_inner());
+                for at in found.iter() {
+                    match side {
+                        Side::First => {
+                            let record = &block.as_chunks::<FIRST_RECORD>().0[at];
+                            spill.push(partitioning.of(fingerprint(record)), record)?;
+                        }
+                        Side::Other => {
+                            let record = &block.as_chunks::<OTHER_RECORD>().0[at];
+                            spill.push(partitioning.of(fingerprint(record)), record)?;
+                        }
+                    }
+                }
+                progress.advance(block.len() as u64);
+            }
+        };
+        let workers = self.job.budget.workers;
+        workers::run(workers, work).into_iter().collect::<Result<()>>()?;
+        let spill = spill.into_inner().unwrap_or_else(|e| e.into_inner());
+        let records = spill.bytes() / side.record_bytes() as u64;
+        let report = &mut self.state.report;
+        report.add_phase("confirming", begun.elapsed().as_secs_f64());
+        report.set_survivors(records);
+        report.records += records;
+        Ok(spill.finish())
     }
 
     /// Returns the memory of all records.
@@ -221,17 +327,9 @@ impl<'a> Phases<'a> {
         let selector = filters.as_ref().map_or(LineSelector::All, |filter| {
             LineSelector::Filters(std::slice::from_ref(filter))
         });
-        // Position of the input if all are taken as one. The lengths of compressed inputs are known
-        // only after they have been read.
-        let (mut at, mut begin) = (0, 0);
-        let start = |input: usize| {
-            while at < input {
-                begin += inputs[at].known_length()?;
-                at += 1;
-            }
-            Ok(begin)
-        };
         let partitioning = &self.state.partitioning;
+        let lines = self.kept.lines.as_mut().filter(|_| side == Side::First);
+        let sinks = RecordSinks { spill: &mut spill, keys: keys.as_mut(), lines };
         let passes = self.job.passes();
         let stats = passes.write_records(
             what,
@@ -239,9 +337,8 @@ impl<'a> Phases<'a> {
             side,
             selector,
             partitioning,
-            start,
-            &mut spill,
-            keys.as_mut(),
+            &mut starts(inputs),
+            sinks,
         )?;
         let report = &mut self.state.report;
         report.add_pass(stats);
@@ -303,5 +400,18 @@ impl<'a> Phases<'a> {
             parts.iter_mut().zip(streams).for_each(|(part, other)| part.others.push(other));
         }
         (parts, taken)
+    }
+}
+
+/// Returns where each input begins if all are taken as one. The lengths of compressed inputs are known
+/// only after they have been read.
+fn starts<'a>(inputs: &'a [&Input]) -> impl FnMut(usize) -> Result<u64> + 'a {
+    let (mut at, mut begin) = (0, 0);
+    move |input| {
+        while at < input {
+            begin += inputs[at].known_length()?;
+            at += 1;
+        }
+        Ok(begin)
     }
 }

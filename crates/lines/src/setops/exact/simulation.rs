@@ -11,7 +11,7 @@ use super::spill_bounds::{RecordBytes, SpillBounds};
 use crate::fingerprint::Table;
 use crate::memory::least_records;
 use crate::setops::planning::Sample;
-use crate::setops::planning::filter_bytes;
+use crate::setops::planning::{KEPT_HEAD, filter_bytes, is_within};
 use crate::setops::planning::{InputSizes, Interval, Plan, Strategy};
 use crate::setops::positions::Spans;
 use crate::setops::set_semantics::{BuildSide, SetOp};
@@ -118,7 +118,7 @@ impl ExactJob<'_> {
         with_output: bool,
         chance: Chance,
     ) -> Run<'a> {
-        let work = self.budget.work;
+        let work = self.budget.work - plan.kept.total();
         let mut run = Run {
             sizes,
             plan,
@@ -203,7 +203,17 @@ struct Rest {
 
 impl Run<'_> {
     fn work(&self) -> u64 {
-        self.job.budget.work
+        self.job.budget.work - self.plan.kept.total()
+    }
+
+    /// Reads an input again, or `lines` records of `size` bytes if they were kept within `limit`.
+    fn read_again(&mut self, limit: u64, bytes: u64, lines: f64, size: usize) {
+        let records = lines * size as f64;
+        if is_within(limit, records, size as f64) {
+            self.records += records as u64;
+        } else {
+            self.read_part(bytes);
+        }
     }
 
     fn read(&mut self, sample: &Sample) {
@@ -472,8 +482,11 @@ impl Run<'_> {
             bytes => (bytes, self.filter(self.out.candidates, bytes).1),
         };
         let least_size = if filter == 0 { 0 } else { size };
+        let limit = self.plan.kept.first.max(self.plan.kept.others);
         let confirm = |run: &mut Self, sample: &Sample, shared: [f64; 3], record| {
-            run.read(sample);
+            // Of several others only one is kept.
+            let limit = if std::ptr::eq(sample, begin) { limit } else { 0 };
+            run.read_again(limit, sample.bytes, sample.lines as f64, record);
             let [lower, value, upper] = shared;
             let wrong = (sample.lines as f64 - value).max(0.0) * rate;
             let [least_wrong, _] = false_lines(sample, upper, rate);
@@ -529,14 +542,15 @@ impl Run<'_> {
             .map(|j| sizes.others[j].lines as f64 * sizes.share_in_first(j))
             .sum();
         if !sizes.others.is_empty() {
-            self.out.passes += 1;
-            self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
+            let bytes = sizes.others.iter().map(|other| other.bytes).sum::<u64>();
+            self.read_again(self.plan.kept.others, bytes, of_others, OTHER_RECORD);
             let wrong = (of_others - shared) * rate;
             let [lower, upper] = false_positives(wrong).map(|wrong| shared + wrong);
             let records = [lower, shared + wrong, upper];
             self.write_records(records, upper, OTHER_RECORD, [0, size]);
         }
-        self.read(&sizes.first);
+        let lines = sizes.first.lines as f64;
+        self.read_again(self.plan.kept.first, sizes.first.bytes, lines, FIRST_RECORD);
         // The first occurrence of a repeated line is a record too.
         let copies = (sizes.first.lines - sizes.first.distinct.min(sizes.first.lines)) as f64;
         let lines = right + wrong + copies;
@@ -579,6 +593,12 @@ impl Run<'_> {
         self.spill.write_positions(listed, bytes);
         if dropped {
             return self.read_part(bytes);
+        }
+        let length = self.sizes.first.line_length() + KEPT_HEAD as f64;
+        let text = self.out.candidates as f64 * length;
+        if is_within(self.plan.kept.lines, text, length) {
+            self.records += text as u64;
+            return;
         }
         if kept >= 1.0 {
             let in_chunk = budget.chunk as f64 * lines / bytes.max(1) as f64;

@@ -1,9 +1,12 @@
 //! The strategies that write records: their phases in order, then the output.
 
+use std::time::Instant;
+
 use super::ExactJob;
 use super::journal::Journal;
+use super::kept::KeptLines;
 use super::narrowing::{narrow_common, narrow_diff};
-use super::phases::Phases;
+use super::phases::{Kept, Phases};
 use super::state::State;
 use crate::error::Result;
 use crate::fingerprint::Table;
@@ -50,6 +53,7 @@ pub(super) fn run(
         prints: !printer.counts_only(),
         state,
         step: 0,
+        kept: Kept::default(),
     };
     match (plan.strategy, job.op) {
         (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {
@@ -65,6 +69,8 @@ pub(super) fn run(
     // A resumed job may print although the first run only counted.
     let marked = !printer.counts_only() || journal.is_some();
     work.decide(marked.then(|| Spans::new(length, SpillWriter::max_streams(share))))?;
+    let memory = work.work();
+    let lines = work.kept.lines.filter(KeptLines::is_complete);
     *report = work.state.report;
     let State { polarity, count, positions, spans, .. } = work.state;
     let kept = match polarity {
@@ -77,15 +83,17 @@ pub(super) fn run(
         && (kept > 0 || printer.takes_rest())
     {
         let positions =
-            PositionSet::new(spans, positions, &spill_file, job.budget.work, job.budget.workers);
-        report.add_pass(print_positions(
-            &job.pass().chunks(),
-            &first,
-            0,
-            polarity,
-            &positions,
-            printer,
-        )?);
+            PositionSet::new(spans, positions, &spill_file, memory, job.budget.workers);
+        if let Some(lines) = lines {
+            let begun = Instant::now();
+            lines.print(&positions, printer, job.progress)?;
+            report.add_phase("printing", begun.elapsed().as_secs_f64());
+        } else {
+            let pass = job.pass();
+            let chunks = pass.chunks();
+            let printed = print_positions(&chunks, &first, 0, polarity, &positions, printer)?;
+            report.add_pass(printed);
+        }
         report.set_survivors(kept);
     }
     printer.lines = before + kept;

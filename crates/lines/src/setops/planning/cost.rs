@@ -1,13 +1,9 @@
 //! Nanoseconds of one core for one line, measured on lines of 12 and 67 bytes
 //! (docs/design/file-engine.md). Only the proportions matter, except for the estimated time.
 
-/// Reading a line, finding its end and hashing it.
+/// Reading a line, finding its end and fingerprinting it.
 pub(crate) fn key(length: f64) -> f64 {
     12.0 + 0.28 * length
-}
-/// Fingerprinting a line.
-pub(crate) fn fingerprint(length: f64) -> f64 {
-    10.0 + 0.18 * length
 }
 /// Inserting a hash into a filter, or looking it up.
 pub(crate) const FILTER: f64 = 6.0;
@@ -21,6 +17,8 @@ pub(crate) fn table(entries: f64) -> f64 {
         _ => 110.0,
     }
 }
+/// Keeping the record of a line in memory and reading it.
+pub(crate) const KEPT: f64 = 12.0;
 /// Starting a pass or a phase.
 pub(crate) const PASS: f64 = 300e3;
 /// Printing a line: finding its end and copying it.

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::cost;
 use super::filter_size::{filter_bytes, fpr};
 use super::interval::Interval;
+use super::kept_size::{KEPT_HEAD, KeptSizes, take};
 use super::job_counts::{BaseCounts, InputCounts, JobCounts};
 use super::sample::Sample;
-use crate::fingerprint::Table;
+use crate::fingerprint::{Fingerprint, Table};
 use crate::memory::Budget;
 use crate::setops::set_semantics::SetOp;
 
@@ -73,6 +74,15 @@ pub(crate) struct Plan {
     /// `Narrow` for `common`: size of the filter of the candidates if it fits besides the first one
     /// and is filled at the same time; 0 if the hashes of the candidates are logged first.
     pub(crate) candidate_filter_bytes: u64,
+    /// `Narrow`: what is kept in memory instead of being read again.
+    pub(crate) kept: KeptSizes,
+}
+
+impl Plan {
+    /// Returns the plan that reads inputs again.
+    pub(crate) fn without_kept(self) -> Self {
+        Self { kept: KeptSizes::default(), ..self }
+    }
 }
 
 /// A place within bounds.
@@ -187,11 +197,13 @@ impl InputSizes {
             _ => strategy,
         };
         let smallest = self.smallest_other();
-        let mut plan =
-            Plan { strategy, build_from_first, smallest, entries: 0, candidate_filter_bytes: 0 };
-        plan.entries = self.entries(plan, budget);
-        plan.candidate_filter_bytes = self.candidate_filter_bytes(plan, budget);
-        plan
+        let kept = KeptSizes::default();
+        let (entries, candidate_filter_bytes) = (0, 0);
+        let plan =
+            Plan { strategy, build_from_first, smallest, entries, candidate_filter_bytes, kept };
+        let entries = self.entries(plan, budget);
+        let candidate_filter_bytes = self.candidate_filter_bytes(plan, budget);
+        Plan { entries, candidate_filter_bytes, kept: self.kept(plan, budget), ..plan }
     }
 
     /// Returns the cheapest plan that fits in memory.
@@ -249,6 +261,42 @@ impl InputSizes {
         if first.saturating_add(second) <= budget.work / 8 * 7 { second } else { 0 }
     }
 
+    /// Returns what is kept of the memory that filters and records leave.
+    fn kept(&self, plan: Plan, budget: &Budget) -> KeptSizes {
+        // Of the first input, records have positions.
+        let [other, first] = [Fingerprint::BYTES, Fingerprint::BYTES + 8].map(|size| size as f64);
+        let free = |filters: f64, records: f64| {
+            (budget.work / 4 * 3).saturating_sub((filters + 2.0 * records * first) as u64)
+        };
+        let filters = |lines: f64, candidates: f64| {
+            [lines, candidates].map(|keys| filter_bytes(keys as u64, u64::MAX) as f64).iter().sum()
+        };
+        match (plan.strategy, self.op) {
+            (Strategy::Narrow, SetOp::Common) => {
+                let Some((begin, next, _)) = self.sides(plan) else { return KeptSizes::default() };
+                let [lines, candidates] = [begin.lines as f64, self.candidates(plan, budget)];
+                let mut free = free(filters(lines, 2.0 * candidates), 2.0 * candidates);
+                if plan.build_from_first {
+                    return KeptSizes { first: take(&mut free, lines * first), ..Default::default() };
+                }
+                let text = candidates * (next.line_length() + KEPT_HEAD as f64);
+                let others = take(&mut free, lines * other);
+                KeptSizes { others, lines: take(&mut free, text), first: 0 }
+            }
+            (Strategy::Narrow, _) => {
+                let candidates = self.repeated_candidates(budget);
+                let [mine, all] = [self.first.lines, self.lines()].map(|lines| lines as f64);
+                let mut free = free(filters(all, candidates), 2.0 * candidates);
+                let others = match self.others.is_empty() {
+                    true => 0,
+                    false => take(&mut free, (all - mine) * other),
+                };
+                KeptSizes { others, first: take(&mut free, mine * first), lines: 0 }
+            }
+            _ => KeptSizes::default(),
+        }
+    }
+
     /// Returns the number of lines of the first input that a filter of all lines before them may
     /// contain.
     fn repeated_candidates(&self, budget: &Budget) -> f64 {
@@ -265,9 +313,12 @@ impl InputSizes {
         let length = |sample: &Sample| sample.line_length();
         let read =
             |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
-        let decide = |sample: &Sample, lines: f64| {
-            lines * (cost::fingerprint(length(sample)) + cost::RECORD)
+        // A second look at a line, in the input or in memory.
+        let again = |sample: &Sample, kept: u64| match kept {
+            0 => read(sample),
+            _ => sample.lines as f64 * (cost::KEPT + cost::FILTER),
         };
+        let decide = |lines: f64| lines * cost::RECORD;
         let inputs = self.others.len() as f64 + 1.0;
         let passes = match plan.strategy {
             Strategy::Memory => inputs,
@@ -282,11 +333,11 @@ impl InputSizes {
                     _ => all().map(|sample| sample.distinct).sum(),
                 } as f64;
                 let reads = if op.needs_whole_first() { 2.0 } else { 1.0 };
-                let judged = |s: &Sample| cost::fingerprint(length(s)) + cost::table(entries);
-                all().map(|s| reads * s.lines as f64 * (cost::key(length(s)) + judged(s))).sum()
+                let table = cost::table(entries);
+                all().map(|s| reads * s.lines as f64 * (cost::key(length(s)) + table)).sum()
             }
             (Strategy::Partition, _) => all()
-                .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s, s.lines as f64))
+                .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s.lines as f64))
                 .sum(),
             (Strategy::Narrow, SetOp::Common) => {
                 let Some((begin, next, overlap)) = self.sides(plan) else { return f64::INFINITY };
@@ -295,13 +346,17 @@ impl InputSizes {
                 let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
                 let back = shared + (begin.lines as f64 - shared) * back_rate;
                 all().map(read).sum::<f64>()
-                    + read(begin)
-                    + decide(next, candidates)
-                    + (self.others.len() as f64) * decide(begin, back)
+                    + again(begin, plan.kept.first.max(plan.kept.others))
+                    + decide(candidates)
+                    + (self.others.len() as f64) * decide(back)
             }
             (Strategy::Narrow, _) => {
                 let lines = self.repeated_candidates(budget);
-                2.0 * all().map(read).sum::<f64>() + 2.0 * decide(&self.first, lines)
+                let others = self.others.iter().map(|other| again(other, plan.kept.others));
+                all().map(read).sum::<f64>()
+                    + again(&self.first, plan.kept.first)
+                    + others.sum::<f64>()
+                    + 2.0 * decide(lines)
             }
         };
         lines + passes * cost::PASS
