@@ -22,7 +22,7 @@ const UNSAFE_CODE: &[&str] = &[
     // Aligned and mapped memory; vector instructions and prefetches.
     "crates/core/src/store/",
     "crates/core/src/kernel/",
-    "crates/lines/src/fingerprint/polynomial/",
+    "crates/lines/src/fingerprint/aes/",
     "crates/lines/src/files/descriptor.rs",
     "crates/lines/src/keys/csv/ends.rs",
     "crates/lines/src/scan/line_ends.rs",

@@ -1,10 +1,9 @@
 //! The fingerprint of a line: 128 bits under random keys that are new in every run.
 //!
 //! Exact jobs take two lines as equal if and only if their fingerprints are equal. The low half is the
-//! line's hash in filters, so a line is hashed once. [`polynomial`](super::polynomial) has the
-//! function and its bound: without the keys, no one can choose n distinct lines of at most b
-//! blocks of 16 bytes for which any result is wrong with a probability above n² · b / 2¹²⁹
-//! (10¹⁰ lines of 64 bytes: 6·10⁻¹⁹).
+//! line's hash in filters, so a line is hashed once. [`aes`](super::aes) has the function and its
+//! bound: without the keys, no one can choose n distinct lines for which any result is wrong with a
+//! probability above about n² / 2¹¹⁴ (10¹⁰ lines: 5·10⁻¹⁵).
 //!
 //! Filter files have the public hash, which everybody can compute.
 //!
@@ -15,7 +14,7 @@ use std::hash::Hasher as _;
 use petal::HashSpec;
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 
-use super::polynomial::Point;
+use super::aes::Key;
 use crate::error::{Error, Result};
 
 /// The 128-bit keyed hash of a line. Never zero, which marks free slots of a table.
@@ -54,7 +53,7 @@ impl Fingerprint {
 #[derive(Clone)]
 pub(crate) struct LineHasher {
     keys: [u64; 3],
-    point: Point,
+    key: Key,
     /// The hash of filter files; it names the keys in filters of other jobs.
     spec: HashSpec,
     is_public: bool,
@@ -88,17 +87,16 @@ impl LineHasher {
     /// Hash functions with the keys of another run.
     pub(crate) fn with_keys(keys: [u64; 3]) -> Self {
         let [first, second, tweak] = keys;
-        let expand = |purpose: &[u8; 16]| {
+        let expand = |purpose: &[u8; 16], number: usize| {
             let mut sip = SipHasher24::new_with_keys(first, second);
             sip.write(purpose);
-            sip.write(&tweak.to_le_bytes());
+            sip.write(&[tweak, number as u64].map(u64::to_le_bytes).concat());
             sip.finish128()
         };
-        let (point, mixers) = (expand(b"petal line point"), expand(b"petal line mixer"));
         Self {
             keys,
-            point: Point::new(point.as_u128(), [mixers.h1, mixers.h2]),
-            spec: HashSpec::rapid_keyed(expand(b"petal filter key").as_bytes()),
+            key: Key::new(|number| expand(b"petal line block", number).as_u128()),
+            spec: HashSpec::rapid_keyed(expand(b"petal filter key", 0).as_bytes()),
             is_public: false,
         }
     }
@@ -127,14 +125,14 @@ impl LineHasher {
         if self.is_public {
             self.spec.hash_all(lines, hashes);
         } else {
-            self.point.for_each(lines, |fingerprint| hashes.push(fingerprint.low));
+            self.key.for_each(lines, |fingerprint| hashes.push(fingerprint.low));
         }
     }
 
     /// Returns the 128-bit fingerprint of a line.
     pub(crate) fn fingerprint(&self, line: &[u8]) -> Fingerprint {
         let mut found = Fingerprint::default();
-        self.point.for_each([line].into_iter(), |fingerprint| found = fingerprint);
+        self.key.for_each([line].into_iter(), |fingerprint| found = fingerprint);
         found
     }
 
@@ -144,7 +142,7 @@ impl LineHasher {
         lines: impl Iterator<Item = &'a [u8]>,
         fingerprints: &mut Vec<Fingerprint>,
     ) {
-        self.point.for_each(lines, |fingerprint| fingerprints.push(fingerprint));
+        self.key.for_each(lines, |fingerprint| fingerprints.push(fingerprint));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hashes and fingerprints of lines, and the fingerprint table.
 
+mod aes;
 mod hash;
-mod polynomial;
 mod table;
 
 pub use hash::fingerprints;

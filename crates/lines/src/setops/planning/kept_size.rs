@@ -25,10 +25,13 @@ impl KeptSizes {
     }
 }
 
+/// Samples estimate the lines of files within a few percent.
+const MARGIN: f64 = 1.125;
+
 /// Takes from `free` the limit for about `bytes` bytes; 0 if it is not free.
 pub(super) fn take(free: &mut u64, bytes: f64) -> u64 {
     let block = KEPT_BLOCK as u64;
-    let limit = ((bytes * 1.25) as u64 / block + 2) * block;
+    let limit = ((bytes * MARGIN) as u64 / block + 2) * block;
     match free.checked_sub(limit) {
         Some(rest) => {
             *free = rest;

@@ -265,8 +265,10 @@ impl InputSizes {
     fn kept(&self, plan: Plan, budget: &Budget) -> KeptSizes {
         // Of the first input, records have positions.
         let [other, first] = [Fingerprint::BYTES, Fingerprint::BYTES + 8].map(|size| size as f64);
-        let free = |filters: f64, records: f64| {
-            (budget.work / 4 * 3).saturating_sub((filters + 2.0 * records * first) as u64)
+        // Both sides have a record of each candidate.
+        let free = |filters: f64, candidates: f64| {
+            let records = candidates * (first + other);
+            (budget.work / 16 * 15).saturating_sub((filters + records) as u64)
         };
         let filters = |lines: f64, candidates: f64| {
             [lines, candidates].map(|keys| filter_bytes(keys as u64, u64::MAX) as f64).iter().sum()
@@ -275,7 +277,7 @@ impl InputSizes {
             (Strategy::Narrow, SetOp::Common) => {
                 let Some((begin, next, _)) = self.sides(plan) else { return KeptSizes::default() };
                 let [lines, candidates] = [begin.lines as f64, self.candidates(plan, budget)];
-                let mut free = free(filters(lines, 2.0 * candidates), 2.0 * candidates);
+                let mut free = free(filters(lines, 2.0 * candidates), candidates);
                 if plan.build_from_first {
                     return KeptSizes { first: take(&mut free, lines * first), ..Default::default() };
                 }
@@ -286,7 +288,7 @@ impl InputSizes {
             (Strategy::Narrow, _) => {
                 let candidates = self.repeated_candidates(budget);
                 let [mine, all] = [self.first.lines, self.lines()].map(|lines| lines as f64);
-                let mut free = free(filters(all, candidates), 2.0 * candidates);
+                let mut free = free(filters(all, candidates), candidates);
                 let others = match self.others.is_empty() {
                     true => 0,
                     false => take(&mut free, (all - mine) * other),
