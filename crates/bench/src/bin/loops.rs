@@ -1,4 +1,5 @@
-//! Plain loops over single keys, as programs write them.
+//! Plain loops over single keys, as programs write them. "fresh": a filter is made and filled, with the first access to
+//! its memory.
 //!
 //! ns per key, on one thread. See `petal_bench::harness` for how it is measured. Other benchmarks are built with link-time
 //! optimization; this program is built with the default profile of a release, as most programs that use petal are:
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use petal::{BloomFilter, Kernel, Membership as _};
 use petal_bench::args;
-use petal_bench::harness::adapters::BenchFilter;
+use petal_bench::harness::adapters::{BenchFilter, StaticBuild};
 use petal_bench::harness::keys::Keys;
 use petal_bench::harness::library::kernels;
 use petal_bench::harness::program::{FilterArgs, Program};
@@ -50,6 +51,23 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
             all.push(case(keys, KeyKind::Number, kernel, Numbers)?);
         }
     }
+    let fresh = StaticBuild::new(
+        move |hashes: &[u64]| {
+            let mut filter = BloomFilter::with_fpr(keys, FPR).ok()?;
+            Hashes.insert(&mut filter, hashes);
+            Some(filter)
+        },
+        |filter: &BloomFilter, hashes: &[u64]| Hashes.query(filter, hashes),
+        BloomFilter::memory_usage,
+    );
+    all.push(Case {
+        filter: format!("petal fresh {} %", 100.0 * FPR),
+        bits_per_key: f64::NAN,
+        operations: &[Operation::Build],
+        fills_at_once: true,
+        tested: Box::new(fresh),
+        ..case(keys, KeyKind::Hash, Kernel::current(), Hashes)?
+    });
     Ok(all)
 }
 
