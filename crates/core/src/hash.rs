@@ -82,11 +82,26 @@ impl HashSpec {
     #[inline]
     #[must_use]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
-        let [low, high] = self.seed_words();
         // Inlined for the default only, whose secrets are then constants in the code.
-        if self.algorithm == Algorithm::Rapid && low == 0 {
-            return rapid(bytes, &UNSEEDED);
-        }
+        if self.is_default() { Self::default_hash(bytes) } else { self.hash_by_call(bytes) }
+    }
+
+    /// Whether this is the default.
+    #[inline]
+    pub(crate) fn is_default(&self) -> bool {
+        self.algorithm == Algorithm::Rapid && self.seed_words()[0] == 0
+    }
+
+    /// [`hash`](Self::hash) of the default.
+    #[inline]
+    pub(crate) fn default_hash(bytes: &[u8]) -> u64 {
+        rapid(bytes, UNSEEDED)
+    }
+
+    /// [`hash`](Self::hash) by a call.
+    #[inline]
+    pub(crate) fn hash_by_call(&self, bytes: &[u8]) -> u64 {
+        let [low, high] = self.seed_words();
         hash_by_call(self.algorithm, bytes, low, high)
     }
 
@@ -220,7 +235,7 @@ impl HashSpec {
 }
 
 /// The secrets for seed 0, the default. Deriving them takes longer than hashing a word.
-static UNSEEDED: RapidSecrets = RapidSecrets::seed_cpp(0);
+const UNSEEDED: &RapidSecrets = &RapidSecrets::seed_cpp(0);
 
 /// The first 1024 bits of the fraction of π: constants without hidden structure.
 const PI: [u64; 16] = [

@@ -5,7 +5,7 @@ use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
 use crate::kernel::blocked::{BlockParams, BlockRange};
-use crate::kernel::{HashSource, KernelHandle, classic};
+use crate::kernel::{HashSource, InlineCode, KernelHandle, classic};
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
 use crate::membership::counted;
@@ -24,8 +24,8 @@ impl Layout for ClassicLayout {}
 
 pub(crate) mod sealed {
     use super::{
-        BlockedLayout, ByteSize, CacheLine, ClassicLayout, FilterType, HashSource, KernelHandle,
-        Result,
+        BlockedLayout, ByteSize, CacheLine, ClassicLayout, FilterType, HashSource, InlineCode,
+        KernelHandle, Result,
     };
     #[cfg(not(feature = "std"))]
     use crate::no_std::*;
@@ -37,6 +37,13 @@ pub(crate) mod sealed {
         pub lanes: u16,
         /// The number of blocks, or of bits.
         pub extent: u64,
+    }
+
+    /// The code for single keys: inlined into callers if there is such code, and the kernel.
+    #[derive(Clone, Copy, Debug)]
+    pub struct SingleKeys {
+        pub(crate) inline: InlineCode,
+        pub(crate) kernel: KernelHandle,
     }
 
     /// One of the layouts.
@@ -66,12 +73,36 @@ pub(crate) mod sealed {
         fn lines(&self) -> u64;
         fn bits(&self) -> u64;
         fn bit_probability(&self) -> f64;
-        fn insert(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool;
-        fn contains(&self, kernel: KernelHandle, lines: &[CacheLine], hash: u64) -> bool;
+
+        /// Whether a filter may have code for single keys that is inlined into callers.
+        const HAS_INLINE_CODE: bool = false;
+
+        /// Returns the code for single keys that is inlined into callers.
+        fn inline_code(&self, kernel: KernelHandle) -> InlineCode {
+            let _ = kernel;
+            InlineCode::NONE
+        }
+
+        /// Inserts the hash that `hash` returns; its argument is whether inlined code takes the hash.
+        fn insert(
+            &self,
+            code: SingleKeys,
+            lines: &mut [CacheLine],
+            hash: impl FnOnce(bool) -> u64,
+        ) -> bool;
+
+        /// Same as [`insert`](Self::insert) for a query.
+        fn contains(
+            &self,
+            code: SingleKeys,
+            lines: &[CacheLine],
+            hash: impl FnOnce(bool) -> u64,
+        ) -> bool;
 
         /// [`insert`](Self::insert) without a result.
-        fn set(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
-            self.insert(kernel, lines, hash);
+        #[inline]
+        fn set(&self, code: SingleKeys, lines: &mut [CacheLine], hash: impl FnOnce(bool) -> u64) {
+            self.insert(code, lines, hash);
         }
 
         /// Inserts up to [`SET_MAX`](super::SET_MAX) hashes without results.
@@ -127,6 +158,7 @@ pub(crate) mod sealed {
     }
 }
 
+pub(super) use sealed::SingleKeys;
 use sealed::{AnyLayout, Fields, LayoutImpl};
 
 /// The largest number of hashes in a call of [`LayoutImpl::set_batch`].
@@ -159,8 +191,8 @@ impl BlockedLayout {
         BlockParams { blocks: self.blocks(), probes: self.probes() }
     }
 
-    /// One call for everything that is not inlined: more calls would take registers from the
-    /// inlined path.
+    /// One call for everything that is not inlined. Takes values, because a reference to the filter would
+    /// keep it in memory, not registers.
     #[inline(never)]
     fn insert_by_call(self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
         kernel!(self, |params| kernel.insert(params, lines, hash))
@@ -245,31 +277,51 @@ impl LayoutImpl for BlockedLayout {
         AnyLayout::Blocked(self)
     }
 
-    #[inline(always)]
-    fn insert(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
-        if self.lanes() == 8
-            && let Some(new) = kernel.insert_inline(self.line_params(), lines, hash)
-        {
-            return new;
-        }
-        self.insert_by_call(kernel, lines, hash)
-    }
+    const HAS_INLINE_CODE: bool = cfg!(target_arch = "x86_64");
 
-    #[inline(always)]
-    fn set(&self, kernel: KernelHandle, lines: &mut [CacheLine], hash: u64) {
-        if !(self.lanes() == 8 && kernel.set_inline(self.line_params(), lines, hash)) {
-            self.set_by_call(kernel, lines, hash);
+    fn inline_code(&self, kernel: KernelHandle) -> InlineCode {
+        if self.lanes() == 8 {
+            InlineCode::of_lines(kernel, self.probes())
+        } else {
+            InlineCode::NONE
         }
     }
 
     #[inline(always)]
-    fn contains(&self, kernel: KernelHandle, lines: &[CacheLine], hash: u64) -> bool {
-        if self.lanes() == 8
-            && let Some(found) = kernel.contains_inline(self.line_params(), lines, hash)
-        {
-            return found;
+    fn insert(
+        &self,
+        code: SingleKeys,
+        lines: &mut [CacheLine],
+        hash: impl FnOnce(bool) -> u64,
+    ) -> bool {
+        if code.inline.is_none() {
+            return self.insert_by_call(code.kernel, lines, hash(false));
         }
-        self.contains_by_call(kernel, lines, hash)
+        let done = code.inline.insert(self.line_params(), lines, || hash(true));
+        done.unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn set(&self, code: SingleKeys, lines: &mut [CacheLine], hash: impl FnOnce(bool) -> u64) {
+        if code.inline.is_none() {
+            return self.set_by_call(code.kernel, lines, hash(false));
+        }
+        let done = code.inline.set(self.line_params(), lines, || hash(true));
+        done.unwrap_or_default();
+    }
+
+    #[inline(always)]
+    fn contains(
+        &self,
+        code: SingleKeys,
+        lines: &[CacheLine],
+        hash: impl FnOnce(bool) -> u64,
+    ) -> bool {
+        if code.inline.is_none() {
+            return self.contains_by_call(code.kernel, lines, hash(false));
+        }
+        let done = code.inline.contains(self.line_params(), lines, || hash(true));
+        done.unwrap_or_default()
     }
 
     #[inline]
@@ -399,13 +451,23 @@ impl LayoutImpl for ClassicLayout {
     }
 
     #[inline]
-    fn insert(&self, _: KernelHandle, lines: &mut [CacheLine], hash: u64) -> bool {
-        self.params().insert(lines, hash)
+    fn insert(
+        &self,
+        _: SingleKeys,
+        lines: &mut [CacheLine],
+        hash: impl FnOnce(bool) -> u64,
+    ) -> bool {
+        self.params().insert(lines, hash(false))
     }
 
     #[inline]
-    fn contains(&self, kernel: KernelHandle, lines: &[CacheLine], hash: u64) -> bool {
-        kernel.classic_contains(self.params(), lines, hash)
+    fn contains(
+        &self,
+        code: SingleKeys,
+        lines: &[CacheLine],
+        hash: impl FnOnce(bool) -> u64,
+    ) -> bool {
+        code.kernel.classic_contains(self.params(), lines, hash(false))
     }
 
     fn insert_batch(

@@ -28,7 +28,7 @@ use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
 pub(crate) use crate::format::header::FilterInfo;
 use crate::hash::HashSpec;
-use crate::kernel::{Kernel, KernelHandle, UnhashedKeys};
+use crate::kernel::{InlineCode, Kernel, KernelHandle, UnhashedKeys};
 use crate::key::Key;
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::math;
@@ -38,7 +38,7 @@ use crate::store::{CacheLine, Owned, Store, StoreMut};
 
 pub(crate) use membership::explain;
 
-use layout::{Layout, cardinality, cardinality_of, whole_cardinality};
+use layout::{Layout, SingleKeys, cardinality, cardinality_of, whole_cardinality};
 
 /// The default Bloom filter: all bits of a key in one cache line, or in a pair of lines for rates
 /// below 0.02 %.
@@ -78,6 +78,10 @@ pub struct Filter<L: Layout, S = Owned> {
     info: FilterInfo,
     store: S,
     kernel: KernelHandle,
+    /// The code for single hashes that is inlined into callers.
+    hash_code: InlineCode,
+    /// The same for single keys; none if their hash is not the default.
+    key_code: InlineCode,
     /// False after inserts that did not count new keys: `info.inserted` is then to be replaced by an
     /// estimate from the bits.
     counted: bool,
@@ -132,26 +136,30 @@ impl<L: Layout, S: Store> Filter<L, S> {
     /// Creates a filter of existing lines, which must be those of the layout.
     pub(crate) fn from_parts(layout: L, hash: HashSpec, info: FilterInfo, store: S) -> Self {
         debug_assert_eq!(store.lines().len() as u64, layout.lines());
-        Self { layout, hash, info, store, kernel: Kernel::selected(), counted: true }
+        let kernel = Kernel::selected();
+        let hash_code = layout.inline_code(kernel);
+        let key_code = if hash.is_default() { hash_code } else { InlineCode::NONE };
+        Self { layout, hash, info, store, kernel, hash_code, key_code, counted: true }
     }
 
     /// Returns true if the key may have been inserted, false if it certainly was not.
     ///
     /// Cost: one hash; one or two cache lines (classic: four for most absent keys, else k).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_mixed_hash(key.hash_with(&self.hash))
+        let (code, hash) = (self.single_keys(), self.hash);
+        self.layout.contains(code, self.store.lines(), |inline| hash_of::<L, K>(hash, key, inline))
     }
 
     /// [`contains`](Self::contains) for a hash made with
     /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     #[doc(hidden)] // For the crates of this repository.
     pub fn contains_mixed_hash(&self, hash: u64) -> bool {
-        self.layout.contains(self.kernel, self.store.lines(), hash)
+        self.layout.contains(self.single_hashes(), self.store.lines(), |_| hash)
     }
 
     /// Prefetches the memory that [`contains_mixed_hash`](Self::contains_mixed_hash) or
@@ -236,6 +244,28 @@ impl<L: Layout, S> Filter<L, S> {
     pub(crate) fn kernel(&self) -> KernelHandle {
         self.kernel
     }
+
+    /// Returns the code for single hashes.
+    #[inline(always)]
+    fn single_hashes(&self) -> SingleKeys {
+        SingleKeys { inline: self.hash_code, kernel: self.kernel }
+    }
+
+    /// Returns the code for single keys.
+    #[inline(always)]
+    fn single_keys(&self) -> SingleKeys {
+        SingleKeys { inline: self.key_code, kernel: self.kernel }
+    }
+}
+
+/// Returns the hash of a key; for inlined code, whose hash is the default.
+#[inline(always)]
+fn hash_of<L: Layout, K: Key + ?Sized>(hash: HashSpec, key: &K, inline: bool) -> u64 {
+    match (inline, L::HAS_INLINE_CODE) {
+        (true, _) => HashSpec::default_hash(key.bytes().as_ref()),
+        (false, true) => hash.hash_by_call(key.bytes().as_ref()),
+        (false, false) => key.hash_with(&hash),
+    }
 }
 
 /// Text whose debug format is the text itself.
@@ -254,18 +284,24 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// a false positive.
     ///
     /// Cost: one hash; one or two cache lines (classic: k).
-    #[inline]
+    #[inline(always)]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
-        self.insert_mixed_hash(key.hash_with(&self.hash))
+        let (code, hash) = (self.single_keys(), self.hash);
+        self.insert_with(code, |inline| hash_of::<L, K>(hash, key, inline))
     }
 
     /// [`insert`](Self::insert) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or
     /// with another 64-bit hash function whose every output bit is random. Plain integers are not
     /// such hashes: insert them as keys.
-    #[inline]
+    #[inline(always)]
     #[doc(hidden)] // For the crates of this repository.
     pub fn insert_mixed_hash(&mut self, hash: u64) -> bool {
-        let new = self.layout.insert(self.kernel, self.store.lines_mut(), hash);
+        self.insert_with(self.single_hashes(), |_| hash)
+    }
+
+    #[inline(always)]
+    fn insert_with(&mut self, code: SingleKeys, hash: impl FnOnce(bool) -> u64) -> bool {
+        let new = self.layout.insert(code, self.store.lines_mut(), hash);
         self.info.inserted += u64::from(new);
         new
     }

@@ -4,7 +4,7 @@
 //! New keys are not counted either. The number of inserts is then an estimate, as after a union.
 
 use super::layout::{Layout, SET_MAX, whole_cardinality};
-use super::{Filter, FilterInfo};
+use super::{Filter, FilterInfo, hash_of};
 use crate::batch::CHUNK;
 use crate::kernel::UnhashedKeys;
 use crate::key::Key;
@@ -20,18 +20,20 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
     /// cleared.
     ///
     /// Cost: as [`insert`](Self::insert) or less; `inserted` then reads the whole filter.
-    #[inline]
+    #[inline(always)]
     pub fn put<K: Key + ?Sized>(&mut self, key: &K) {
-        self.put_mixed_hash(key.hash_with(&self.hash));
+        let (code, hash) = (self.single_keys(), self.hash);
+        self.counted = false;
+        self.layout.set(code, self.store.lines_mut(), |inline| hash_of::<L, K>(hash, key, inline));
     }
 
     /// [`put`](Self::put) for a hash made with
     /// [`hash_spec`](crate::Membership::hash_spec), or with another 64-bit hash function whose every
     /// output bit is random. Plain integers are not such hashes: insert them as keys.
-    #[inline]
+    #[inline(always)]
     pub fn put_mixed_hash(&mut self, hash: u64) {
         self.counted = false;
-        self.layout.set(self.kernel, self.store.lines_mut(), hash);
+        self.layout.set(self.single_hashes(), self.store.lines_mut(), |_| hash);
     }
 
     /// [`put`](Self::put) for many keys.

@@ -11,9 +11,8 @@
 //!
 //! **To add an instruction set**, add a kernel in `cpu.rs` and a row here.
 //!
-//! The tables are types, not pointers to functions: batches are generic over the source of their hashes, and
-//! single keys in blocks of one line are inlined into callers ([`Blocked`]), because a call takes as long as
-//! everything else. Only vector quotient filters call pointers ([`Operations`]), which a table of theirs
+//! The tables are types, not pointers to functions, because batches are generic over the source of their hashes.
+//! Single keys in blocks of one line have code that is inlined into callers ([`InlineCode`](super::InlineCode)). Only vector quotient filters call pointers ([`Operations`]), which a table of theirs
 //! selects once: their code depends on the shape of the blocks, too.
 
 use super::batch::HashSource;
@@ -120,7 +119,6 @@ macro_rules! families {
     ($(
         $(#[$family_attribute:meta])*
         [$($availability:meta)?] $Family:ident {
-            $(const $CONSTANT:ident: $constant:ty = $value:expr;)?
             $(
                 $(#[$attribute:meta])*
                 fn $name:ident $([$($generic:tt)*])? (
@@ -137,8 +135,6 @@ macro_rules! families {
         pub(super) trait $Family {
             /// Whether the functions are the portable code.
             const IS_PORTABLE: bool = false;
-            $(const $CONSTANT: $constant = $value;)?
-
             $(
                 $(#[$attribute])*
                 unsafe fn $name $(<$($generic)*>)? ($($argument: $type),*) $(-> $result)? $portable
@@ -164,11 +160,8 @@ macro_rules! families {
 }
 
 families! {
-    /// Blocked filters. `INLINE`: whether single keys are inlined (as inline assembly: functions with a target
-    /// feature never are), or take the shortest call.
+    /// Blocked filters.
     [] Blocked {
-        const INLINE: bool = false;
-
         /// Sets the bits of a hash. Returns whether any of them was clear.
         #[inline(always)]
         fn insert[const LANES: usize](
@@ -455,62 +448,9 @@ families! {
     }
 }
 
-/// Single keys in blocks of one cache line, by inlined code or the shortest call. `None` or false if the kernel
-/// has neither.
-impl KernelHandle {
-    /// Same as [`insert`](Self::insert).
-    #[inline(always)]
-    pub(crate) fn insert_inline(
-        self,
-        params: BlockParams<8>,
-        lines: &mut [CacheLine],
-        hash: u64,
-    ) -> Option<bool> {
-        with_family!(self, Blocked as Table => if Table::INLINE {
-            // SAFETY: a handle is proof that the machine has the instructions of its kernel.
-            Some(unsafe { Table::insert(params, lines, hash) })
-        } else {
-            None
-        })
-    }
-
-    /// Same as [`set`](Self::set).
-    #[inline(always)]
-    pub(crate) fn set_inline(
-        self,
-        params: BlockParams<8>,
-        lines: &mut [CacheLine],
-        hash: u64,
-    ) -> bool {
-        with_family!(self, Blocked as Table => if Table::INLINE {
-            // SAFETY: as above.
-            unsafe { Table::set(params, lines, hash) };
-            true
-        } else {
-            false
-        })
-    }
-
-    /// Same as [`contains`](Self::contains).
-    #[inline(always)]
-    pub(crate) fn contains_inline(
-        self,
-        params: BlockParams<8>,
-        lines: &[CacheLine],
-        hash: u64,
-    ) -> Option<bool> {
-        with_family!(self, Blocked as Table => if Table::INLINE {
-            // SAFETY: as above.
-            Some(unsafe { Table::contains(params, lines, hash) })
-        } else {
-            None
-        })
-    }
-}
-
-/// Defines the functions of [`Blocked`] for single keys, by inline assembly in the module `inline`.
+/// Defines the functions of [`Blocked`] for single keys, by the module `inline`.
 #[cfg(target_arch = "x86_64")]
-macro_rules! inlined_keys {
+macro_rules! called_keys {
     () => {
         #[inline(always)]
         unsafe fn insert<const LANES: usize>(
@@ -518,9 +458,11 @@ macro_rules! inlined_keys {
             lines: &mut [CacheLine],
             hash: u64,
         ) -> bool {
-            let at = params.checked_line(lines, hash);
+            let (at, lines) = (params.checked_line(lines, hash), lines.as_mut_ptr());
             // SAFETY: the caller guarantees the instructions; the block exists and is borrowed exclusively.
-            unsafe { inline::insert::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) }
+            unsafe {
+                by_lanes!(params, ALL => inline::insert::<LANES, ALL>(params.probes, lines, at, hash))
+            }
         }
 
         #[inline(always)]
@@ -529,9 +471,11 @@ macro_rules! inlined_keys {
             lines: &mut [CacheLine],
             hash: u64,
         ) {
-            let at = params.checked_line(lines, hash);
+            let (at, lines) = (params.checked_line(lines, hash), lines.as_mut_ptr());
             // SAFETY: as in `insert`.
-            unsafe { inline::set::<LANES>(params.probes, lines.as_mut_ptr(), at, hash) };
+            unsafe {
+                by_lanes!(params, ALL => inline::set::<LANES, ALL>(params.probes, lines, at, hash));
+            }
         }
 
         #[inline(always)]
@@ -540,11 +484,13 @@ macro_rules! inlined_keys {
             lines: &[CacheLine],
             hash: u64,
         ) -> bool {
-            let at = params.checked_line(lines, hash);
+            let (at, lines) = (params.checked_line(lines, hash), lines.as_ptr());
             // SAFETY: the caller guarantees the instructions; the block exists and is borrowed.
-            unsafe { inline::contains::<LANES>(params.probes, lines.as_ptr(), at, hash) }
+            unsafe {
+                by_lanes!(params, ALL => inline::contains::<LANES, ALL>(params.probes, lines, at, hash))
+            }
         }
     };
 }
 #[cfg(target_arch = "x86_64")]
-pub(super) use inlined_keys;
+pub(super) use called_keys;

@@ -44,6 +44,7 @@ mod cpu;
 mod dispatch;
 pub(crate) mod fuse;
 pub(crate) mod generations;
+mod inline_code;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod primitives;
@@ -67,4 +68,5 @@ mod vectors;
 pub(crate) use batch::{HashSource, UnhashedKeys};
 pub use cpu::Kernel;
 pub(crate) use cpu::KernelHandle;
+pub(crate) use inline_code::InlineCode;
 pub(crate) use primitives::{prefetch, scale};

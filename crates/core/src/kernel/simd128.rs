@@ -39,15 +39,14 @@ static BITS: [u64; 64] = {
 pub(super) struct Simd128;
 
 impl Blocked for Simd128 {
-    const INLINE: bool = true;
-
     #[inline(always)]
     unsafe fn insert<const LANES: usize>(
         params: BlockParams<LANES>,
         lines: &mut [CacheLine],
         hash: u64,
     ) -> bool {
-        insert(params, &mut lines[params.line_range(hash)], hash)
+        let block = &mut lines[params.line_range(hash)];
+        by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Simd128, params.probes, block, hash))
     }
 
     #[inline(always)]
@@ -56,7 +55,8 @@ impl Blocked for Simd128 {
         lines: &mut [CacheLine],
         hash: u64,
     ) {
-        set(params, &mut lines[params.line_range(hash)], hash);
+        let block = &mut lines[params.line_range(hash)];
+        by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Simd128, params.probes, block, hash));
     }
 
     #[inline(always)]
@@ -65,33 +65,11 @@ impl Blocked for Simd128 {
         lines: &[CacheLine],
         hash: u64,
     ) -> bool {
-        contains(params, &lines[params.line_range(hash)], hash)
+        let block = &lines[params.line_range(hash)];
+        by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Simd128, params.probes, block, hash))
     }
 
     vector_batches!(Simd128, inline);
-}
-
-#[inline(never)]
-fn insert<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &mut [CacheLine],
-    hash: u64,
-) -> bool {
-    by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Simd128, params.probes, block, hash))
-}
-
-#[inline(never)]
-fn set<const LANES: usize>(params: BlockParams<LANES>, block: &mut [CacheLine], hash: u64) {
-    by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Simd128, params.probes, block, hash));
-}
-
-#[inline(never)]
-fn contains<const LANES: usize>(
-    params: BlockParams<LANES>,
-    block: &[CacheLine],
-    hash: u64,
-) -> bool {
-    by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Simd128, params.probes, block, hash))
 }
 
 /// Returns a vector of two lanes.

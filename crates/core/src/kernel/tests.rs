@@ -16,7 +16,7 @@ use super::batch::{PREFETCH_EARLY_FROM, PREFETCH_FROM};
 use super::blocked::{BlockParams, BlockRange};
 #[cfg(not(loom))]
 use super::shared::{SharedBlocks, Stripes};
-use super::{HashSource, Kernel, KernelHandle, UnhashedKeys};
+use super::{HashSource, InlineCode, Kernel, KernelHandle, UnhashedKeys};
 use crate::store::CacheLine;
 #[cfg(not(loom))]
 use crate::store::{Owned, Shared, Store as _, StoreMut as _};
@@ -257,29 +257,31 @@ fn set_small_exists_for_small_filters() {
     }
 }
 
-/// Single keys in blocks of one line are inlined with AVX-512 and AVX2, or have a call of their own.
+/// Single keys in blocks of one line are inlined with AVX-512 and AVX2.
 #[test]
 fn inlined_code_equals_portable_code() {
     let expected = Kernel::Portable.handle().unwrap();
     for (kernel, handle) in
         Kernel::ALL.into_iter().filter_map(|kernel| Some((kernel, kernel.handle()?)))
     {
-        let inlined = matches!(kernel, Kernel::Avx512 | Kernel::Avx2 | Kernel::Simd128);
+        let inlined = matches!(kernel, Kernel::Avx512 | Kernel::Avx2);
         for (blocks, seed) in [1, 2, 77, 4096].into_iter().zip(1..) {
             for probes in 1..=8 {
                 let params = BlockParams::<8> { blocks, probes };
+                let code = InlineCode::of_lines(handle, probes);
+                assert_eq!(code.is_none(), !inlined);
                 let (mut expected_lines, mut lines) = (zeroed(params), zeroed(params));
                 let mut lines_set = zeroed(params);
                 for hash in batches(seed).concat() {
                     let context =
                         format!("{kernel:?}, {blocks} blocks, k {probes}, hash {hash:#x}");
                     let found = expected.contains(params, &expected_lines, hash);
-                    let results = handle.contains_inline(params, &lines, hash);
+                    let results = code.contains(params, &lines, || hash);
                     assert_eq!(results, inlined.then_some(found), "{context}");
                     let new = expected.insert(params, &mut expected_lines, hash);
-                    let results = handle.insert_inline(params, &mut lines, hash);
+                    let results = code.insert(params, &mut lines, || hash);
                     assert_eq!(results, inlined.then_some(new), "{context}");
-                    assert_eq!(handle.set_inline(params, &mut lines_set, hash), inlined);
+                    assert_eq!(code.set(params, &mut lines_set, || hash), inlined.then_some(()));
                     let block = params.line_range(hash);
                     assert!(!inlined || lines[block.clone()] == expected_lines[block], "{context}");
                 }
@@ -298,11 +300,12 @@ fn inlined_code_panics_if_there_are_fewer_lines_than_blocks() {
         for (blocks, present) in [(1, 0), (0, 0), (0, 3), (5, 4), (1 << 50, 7)] {
             for probes in [3, 8] {
                 let params = BlockParams::<8> { blocks, probes };
+                let code = InlineCode::of_lines(kernel, probes);
                 let lines = || vec![CacheLine::ZERO; present];
                 let attempts: [&dyn Fn(); 3] = [
-                    &|| _ = kernel.insert_inline(params, &mut lines(), u64::MAX),
-                    &|| _ = kernel.set_inline(params, &mut lines(), 0),
-                    &|| _ = kernel.contains_inline(params, &lines(), 1 << 63),
+                    &|| _ = code.insert(params, &mut lines(), || u64::MAX),
+                    &|| _ = code.set(params, &mut lines(), || 0),
+                    &|| _ = code.contains(params, &lines(), || 1 << 63),
                 ];
                 for attempt in attempts {
                     let attempt = std::panic::AssertUnwindSafe(attempt);

@@ -290,24 +290,28 @@ impl BlockedLayout {
     }
 
     /// The number of blocks.
+    #[inline]
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
     /// Lanes of 64 bits per block: 8 (one cache line) or 16 (two).
+    #[inline]
     #[must_use]
     pub fn lanes(&self) -> u32 {
         self.lanes
     }
 
     /// Bits that a key sets, each in another lane.
+    #[inline]
     #[must_use]
     pub fn probes(&self) -> u32 {
         self.probes
     }
 
     /// The total number of bits.
+    #[inline]
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.size_bytes() * 8

@@ -165,12 +165,14 @@ impl ClassicLayout {
     }
 
     /// The total number of bits.
+    #[inline]
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.bits
     }
 
     /// Bits that a key sets; two of them may coincide.
+    #[inline]
     #[must_use]
     pub fn probes(&self) -> u32 {
         self.probes

@@ -1,8 +1,10 @@
 //! Owned memory: zeroed and aligned; a failed allocation is an error, not an abort.
 //!
 //! Small filters are on the heap. Large filters are anonymous maps: the system provides zeroed
-//! pages on first access and gets them back when the filter is dropped, independently of the
-//! allocator.
+//! pages and gets them back when the filter is dropped, independently of the allocator. From
+//! 8 MiB on a page is provided on its first access, so an empty filter takes no memory. Pages of
+//! smaller maps are provided at once when the filter is made (Linux 5.14 or newer): one call takes
+//! less time than a fault for each page during the first inserts.
 //!
 //! The largest use huge pages, because small pages overflow the processor's translation cache
 //! (TLB). From 25 MB on this saves a fifth to a third of the time per key
@@ -30,7 +32,7 @@ use crate::error::{Error, Result};
 #[cfg(feature = "mmap")]
 const MIN_MAP_BYTES: usize = 256 << 10;
 /// Minimum size for huge pages, in bytes: what a current TLB covers with small pages (2048 of
-/// 4 KiB). Below it, huge pages made no difference.
+/// 4 KiB). Below it, huge pages made no difference, and all pages are provided at once.
 #[cfg(feature = "mmap")]
 const MIN_HUGE_BYTES: usize = 8 << 20;
 /// Size of the smallest page.
@@ -161,20 +163,23 @@ impl Map {
             return None;
         }
         Some(MmapMut::map_anon(bytes).map(|map| {
-            if bytes >= MIN_HUGE_BYTES {
-                advise_huge_pages(&map);
-            }
+            advise(&map);
             Box::new(Self(map))
         }))
     }
 }
 
-/// Requests huge pages. Failure is not an error: small pages work too.
+/// Requests huge pages, or all pages of a small map. Failure is not an error: pages that are provided
+/// later work, too.
 #[cfg(feature = "mmap")]
-fn advise_huge_pages(map: &MmapMut) {
-    #[cfg(target_os = "linux")]
-    let _ = map.advise(memmap2::Advice::HugePage);
-    #[cfg(not(target_os = "linux"))]
+fn advise(map: &MmapMut) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    let _ = map.advise(if map.len() >= MIN_HUGE_BYTES {
+        memmap2::Advice::HugePage
+    } else {
+        memmap2::Advice::PopulateWrite
+    });
+    #[cfg(not(all(target_os = "linux", not(miri))))]
     let _ = map;
 }
 
@@ -254,6 +259,31 @@ mod tests {
         assert!(Owned::zeroed(1 << 57).unwrap_err().is_alloc());
         // Larger than the memory of any machine. Miri stops instead of returning an error.
         assert!(cfg!(miri) || Owned::zeroed(1 << 45).unwrap_err().is_alloc());
+    }
+
+    #[cfg(all(feature = "mmap", target_os = "linux", not(miri)))]
+    #[test]
+    fn small_maps_have_their_pages_at_once_and_large_maps_on_access() {
+        use std::os::unix::fs::FileExt as _;
+
+        const PAGE: usize = PAGE_BYTES as usize;
+        // One word for each page, whose highest bit is set if the page is in memory.
+        let pages = std::fs::File::open("/proc/self/pagemap").unwrap();
+        let present = |store: &Owned| {
+            let lines = store.lines();
+            let mut words = vec![0; size_of_val(lines) / PAGE * 8];
+            let at = lines.as_ptr().addr() / PAGE * 8;
+            pages.read_exact_at(&mut words, at as u64).unwrap();
+            words.chunks_exact(8).filter(|word| word[7] >> 7 != 0).count()
+        };
+        let lines = |bytes: usize| (bytes / CacheLine::BYTES) as u64;
+        let large = Owned::zeroed(lines(64 << 20)).unwrap();
+        assert_eq!(present(&large), 0);
+        let one_page = MmapMut::map_anon(PAGE).unwrap();
+        if one_page.advise(memmap2::Advice::PopulateWrite).is_ok() {
+            let small = Owned::zeroed(lines(1 << 20)).unwrap();
+            assert_eq!(present(&small), (1 << 20) / PAGE);
+        }
     }
 
     #[test]

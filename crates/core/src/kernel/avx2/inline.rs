@@ -1,9 +1,7 @@
 //! Single keys with AVX2, in inline assembly.
 //!
-//! As with AVX-512 (`avx512::inline`): functions with a target feature are never inlined into callers
-//! that are compiled for any processor, and the call takes as long as everything else. `vzeroupper` is
-//! part of the assembly, because callers may use SSE instructions, and so all vector registers are
-//! clobbered.
+//! See [`InlineCode`](crate::kernel::InlineCode). `vzeroupper` is part of the assembly, because callers may
+//! use SSE instructions, and so all vector registers are clobbered.
 //!
 //! Most constants are computed: a load must wait for an earlier store to an address with the same last
 //! 12 bits, and the addresses of the blocks are random.
@@ -14,7 +12,7 @@
 use core::arch::asm;
 use core::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::{Avx2, BlockParams, CacheLine, MIX_HIGH, MIX_LOW, Vectors, by_lanes};
+use super::{Avx2, BlockParams, CacheLine, MIX_HIGH, MIX_LOW, Vectors};
 
 /// Whether callers are compiled for AVX2.
 const STATIC: bool = cfg!(target_feature = "avx2");
@@ -23,7 +21,7 @@ const STATIC: bool = cfg!(target_feature = "avx2");
 /// for each of four lanes.
 #[repr(align(64))]
 struct Constants(#[expect(dead_code, reason = "read by assembly")] [u64; 12]);
-static CONSTANTS: Constants = Constants([42, 36, 30, 24, 18, 12, 6, 0, 1, 1, 1, 1]);
+const CONSTANTS: &Constants = &Constants([42, 36, 30, 24, 18, 12, 6, 0, 1, 1, 1, 1]);
 
 /// The key's fields in a line.
 #[inline(always)]
@@ -57,7 +55,7 @@ macro_rules! line_asm {
             $($instruction,)*
             "vzeroupper",
             fields = in(reg) $fields,
-            constants = in(reg) &CONSTANTS,
+            constants = in(reg) CONSTANTS,
             lines = in(reg) $lines,
             at = in(reg) $at * CacheLine::BYTES,
             $($name = $class(reg) $value,)*
@@ -195,24 +193,24 @@ macro_rules! test_line {
     }};
 }
 
-/// Sets the bits of a hash in its block. Returns whether any of them was clear.
+/// Sets the bits of a hash in its block. Returns whether any of them was clear. `ALL`: the key has a bit in
+/// every lane.
 ///
 /// # Safety
 /// The machine must have AVX2. The block whose first line is `at` must exist, and nothing else may
 /// access it meanwhile.
 #[inline(always)]
-pub(super) unsafe fn insert<const LANES: usize>(
+pub(in crate::kernel) unsafe fn insert<const LANES: usize, const ALL: bool>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            by_lanes!(params, ALL => Vectors::insert::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash))
+            Vectors::insert::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash)
         };
     }
     let mut clear = false;
@@ -220,7 +218,7 @@ pub(super) unsafe fn insert<const LANES: usize>(
         // SAFETY: reads constants and the mask of a line; reads and writes a line of the block. The
         // caller guarantees the block and the instructions.
         clear |= unsafe {
-            if params.has_all_lanes() {
+            if ALL {
                 insert_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
@@ -236,24 +234,23 @@ pub(super) unsafe fn insert<const LANES: usize>(
 /// # Safety
 /// As [`insert`].
 #[inline(always)]
-pub(super) unsafe fn set<const LANES: usize>(
+pub(in crate::kernel) unsafe fn set<const LANES: usize, const ALL: bool>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
     hash: u64,
 ) {
-    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts_mut(lines.add(at), BlockParams::<LANES>::LINES);
-            by_lanes!(params, ALL => Vectors::set::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash));
+            Vectors::set::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash);
         };
     }
     for line in 0..BlockParams::<LANES>::LINES {
         // SAFETY: as in `insert`.
         unsafe {
-            if params.has_all_lanes() {
+            if ALL {
                 set_line!(loaded; fields(line, hash), lines, (at + line));
             } else {
                 let masks = masks::<LANES>(probes, line, hash);
@@ -268,25 +265,24 @@ pub(super) unsafe fn set<const LANES: usize>(
 /// # Safety
 /// The machine must have AVX2. The block whose first line is `at` must exist.
 #[inline(always)]
-pub(super) unsafe fn contains<const LANES: usize>(
+pub(in crate::kernel) unsafe fn contains<const LANES: usize, const ALL: bool>(
     probes: u32,
     lines: *const CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    let params = BlockParams::<LANES> { blocks: 1, probes };
     if STATIC {
         // SAFETY: the caller guarantees the block and the instructions.
         return unsafe {
             let block = from_raw_parts(lines.add(at), BlockParams::<LANES>::LINES);
-            by_lanes!(params, ALL => Vectors::contains::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash))
+            Vectors::contains::<LANES, ALL>(Avx2::new_unchecked(), probes, block, hash)
         };
     }
     let mut clear = false;
     for line in 0..BlockParams::<LANES>::LINES {
         // SAFETY: as in `insert`, without writes.
         clear |= unsafe {
-            if params.has_all_lanes() {
+            if ALL {
                 test_line!(all; fields(line, hash), lines, (at + line))
             } else {
                 let masks = masks::<LANES>(probes, line, hash);

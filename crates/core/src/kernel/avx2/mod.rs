@@ -8,7 +8,7 @@
 //! Bits and results are those of [`BlockParams`], which the tests of `kernel` check.
 
 mod fuse;
-mod inline;
+pub(super) mod inline;
 mod ribbon;
 
 use core::arch::x86_64::*;
@@ -17,7 +17,7 @@ use super::batch::{GROUP, HashSource, PREFETCH_EARLY_FROM, PREFETCH_FROM, in_gro
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW, by_lanes};
 #[cfg(test)]
 use super::cpu::Kernel;
-use super::dispatch::{Blocked, inlined_keys};
+use super::dispatch::{Blocked, called_keys};
 use super::vectors::Vectors;
 use crate::store::CacheLine;
 
@@ -41,9 +41,7 @@ impl Avx2 {
 }
 
 impl Blocked for Avx2 {
-    const INLINE: bool = true;
-
-    inlined_keys!();
+    called_keys!();
 
     #[target_feature(enable = "avx2")]
     unsafe fn set_small<const LANES: usize>(

@@ -1,8 +1,6 @@
 //! Single keys with AVX-512, in inline assembly.
 //!
-//! Functions with a target feature are never inlined into callers that are compiled for any
-//! processor; the call, with its `vzeroupper`, takes as long as everything else. Inline assembly is
-//! inlined. Vector registers from 16 on need no `vzeroupper`.
+//! See [`InlineCode`](crate::kernel::InlineCode). Vector registers from 16 on need no `vzeroupper`.
 //!
 //! The compiler sees only an address and a result, so the same code works for lines that other
 //! threads modify: see [`shared`](super::shared).
@@ -14,7 +12,8 @@ use super::{BlockParams, CacheLine, MIX_HIGH, MIX_LOW};
 /// What the assembly reads: the offsets of the fields of the lanes, and 1.
 #[repr(align(64))]
 struct Constants(#[expect(dead_code, reason = "read by assembly")] [u64; 9]);
-static CONSTANTS: Constants = Constants([16, 22, 28, 34, 40, 46, 52, 58, 1]);
+/// A constant, because a static has its address in a table: a load in every caller.
+const CONSTANTS: &Constants = &Constants([16, 22, 28, 34, 40, 46, 52, 58, 1]);
 
 /// Assembly for the only line of a key with a bit in every lane: `zmm16` has the fields of the lanes.
 macro_rules! all_lanes_asm {
@@ -27,7 +26,7 @@ macro_rules! all_lanes_asm {
             "vpsrlvq zmm16, zmm16, zmmword ptr [{constants}]",
             $($instruction,)*
             fields = in(reg) $hash.wrapping_mul(MIX_LOW),
-            constants = in(reg) &CONSTANTS,
+            constants = in(reg) CONSTANTS,
             lines = in(reg) $lines,
             at = in(reg) $at * CacheLine::BYTES,
             $(clear = lateout(reg) $clear,)?
@@ -56,19 +55,20 @@ impl<const LANES: usize> AsmProbes<LANES> {
     }
 }
 
-/// Sets the bits of a hash in its block. Returns whether any of them was clear.
+/// Sets the bits of a hash in its block. Returns whether any of them was clear. `ALL`: the key has a bit in
+/// every lane.
 ///
 /// # Safety
 /// The machine must have the instructions of this kernel. The block whose first line is `at` must
 /// exist, and nothing else may store to it meanwhile.
 #[inline(always)]
-pub(super) unsafe fn insert<const LANES: usize>(
+pub(in crate::kernel) unsafe fn insert<const LANES: usize, const ALL: bool>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    if LANES == 8 && probes == 8 {
+    if LANES == 8 && ALL {
         let clear: u32;
         // SAFETY: reads constants; reads and writes the line. The caller guarantees the line and the
         // instructions.
@@ -110,7 +110,7 @@ pub(super) unsafe fn insert<const LANES: usize>(
                 "vmovdqa64 zmmword ptr [{lines} + {at}], zmm18",
                 "kmovb {clear:e}, k1",
                 fields = in(reg) key.fields[line],
-                constants = in(reg) &CONSTANTS,
+                constants = in(reg) CONSTANTS,
                 masks = in(reg) key.masks,
                 start = in(reg) key.start + CacheLine::BYTES * line,
                 lines = in(reg) lines,
@@ -130,13 +130,13 @@ pub(super) unsafe fn insert<const LANES: usize>(
 /// # Safety
 /// As [`insert`].
 #[inline(always)]
-pub(super) unsafe fn set<const LANES: usize>(
+pub(in crate::kernel) unsafe fn set<const LANES: usize, const ALL: bool>(
     probes: u32,
     lines: *mut CacheLine,
     at: usize,
     hash: u64,
 ) {
-    if LANES == 8 && probes == 8 {
+    if LANES == 8 && ALL {
         // SAFETY: as in `insert`.
         unsafe {
             all_lanes_asm!(
@@ -156,7 +156,7 @@ pub(super) unsafe fn set<const LANES: usize>(
     }
     // SAFETY: the caller guarantees the block and the instructions. To test the old bits takes one
     // instruction.
-    unsafe { insert::<LANES>(probes, lines, at, hash) };
+    unsafe { insert::<LANES, ALL>(probes, lines, at, hash) };
 }
 
 /// Returns whether all bits of a hash are set in its block.
@@ -165,13 +165,13 @@ pub(super) unsafe fn set<const LANES: usize>(
 /// The machine must have the instructions of this kernel. The block whose first line is `at` must
 /// exist.
 #[inline(always)]
-pub(super) unsafe fn contains<const LANES: usize>(
+pub(in crate::kernel) unsafe fn contains<const LANES: usize, const ALL: bool>(
     probes: u32,
     lines: *const CacheLine,
     at: usize,
     hash: u64,
 ) -> bool {
-    if LANES == 8 && probes == 8 {
+    if LANES == 8 && ALL {
         let clear: u32;
         // SAFETY: as in `insert`, without writes.
         unsafe {
@@ -207,7 +207,7 @@ pub(super) unsafe fn contains<const LANES: usize>(
                 "vpcmpq k1, zmm16, zmm17, 4",
                 "kmovb {clear:e}, k1",
                 fields = in(reg) key.fields[line],
-                constants = in(reg) &CONSTANTS,
+                constants = in(reg) CONSTANTS,
                 masks = in(reg) key.masks,
                 start = in(reg) key.start + CacheLine::BYTES * line,
                 lines = in(reg) lines,

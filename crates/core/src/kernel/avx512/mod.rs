@@ -20,7 +20,7 @@ mod classic;
 mod counting;
 mod fuse;
 mod generations;
-mod inline;
+pub(super) mod inline;
 mod ribbon;
 #[cfg(feature = "std")]
 mod shared;
@@ -31,7 +31,7 @@ use core::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::batch::{GROUP, HashSource, PREFETCH_FROM, batch};
 use super::blocked::{BlockParams, BlockRange, MIX_HIGH, MIX_LOW, by_lanes};
-use super::dispatch::{Blocked, inlined_keys};
+use super::dispatch::{Blocked, called_keys};
 use super::primitives::scale;
 use crate::store::CacheLine;
 
@@ -39,9 +39,7 @@ use crate::store::CacheLine;
 pub(super) struct Avx512;
 
 impl Blocked for Avx512 {
-    const INLINE: bool = true;
-
-    inlined_keys!();
+    called_keys!();
 
     /// Testing the bits takes one instruction, so there is no faster code without results.
     unsafe fn set_small<const LANES: usize>(

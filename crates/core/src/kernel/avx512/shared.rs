@@ -38,7 +38,11 @@ impl Shared for Avx512 {
     ) -> bool {
         let block = blocks.block(blocks.params.first_line(hash));
         // SAFETY: the caller guarantees the instructions; the lines exist, and are only read.
-        unsafe { inline::contains::<LANES>(blocks.params.probes, as_ptr(block), 0, hash) }
+        unsafe {
+            by_lanes!(blocks.params, ALL => {
+                inline::contains::<LANES, ALL>(blocks.params.probes, as_ptr(block), 0, hash)
+            })
+        }
     }
 
     #[inline(always)]
@@ -53,7 +57,9 @@ impl Shared for Avx512 {
         let (probes, at) = (blocks.params.probes, blocks.params.first_line(hash));
         let block = as_ptr(blocks.block(at));
         // SAFETY: as above; no other thread stores to the block while its stripe is locked.
-        blocks.with_lock(at, || unsafe { inline::insert::<LANES>(probes, block, 0, hash) })
+        blocks.with_lock(at, || unsafe {
+            by_lanes!(blocks.params, ALL => inline::insert::<LANES, ALL>(probes, block, 0, hash))
+        })
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
