@@ -8,6 +8,10 @@ use petal_bench::rivals;
 
 use crate::works::Entry;
 
+/// Arguments of `cargo install` for qsv. Its later versions on crates.io do not compile.
+const QSV: [&str; 6] =
+    ["qsv@4.0.0", "--bin", "qsvlite", "--no-default-features", "--features", "lite,mimalloc"];
+
 struct Program {
     path: PathBuf,
     /// A script before the arguments.
@@ -29,22 +33,26 @@ impl Tools {
         Ok(tools)
     }
 
-    /// Installs DuckDB; prints a note if that fails.
-    pub(crate) fn install_duckdb(&mut self, folder: &Path) {
-        let script = Some(rivals::duckdb_script());
-        self.add_rival("duckdb", rivals::python_with_duckdb(folder), script);
+    /// Installs Python libraries, each with its script; prints a note for each that cannot be installed.
+    pub(crate) fn install_libraries(&mut self, folder: &Path, names: &[&'static str]) {
+        for &name in names {
+            let package = if name == "clickhouse" { "chdb" } else { name };
+            let python = rivals::python_with(folder, package);
+            self.add_rival(name, python, Some(rivals::script(name)));
+        }
     }
 
     /// Finds `sort` and installs the other rivals; prints a note for each that cannot be installed.
     pub(crate) fn install_others(&mut self, folder: &Path) -> Result<(), String> {
         let sort = rivals::version(Path::new("sort"), &["--version".as_ref()])?;
-        for name in ["sort", "sort+comm"] {
+        for name in ["sort", "sort+comm", "sort+uniq"] {
             let program = Program { path: "sh".into(), script: None, version: sort.clone() };
             self.programs.insert(name, program);
         }
         for name in ["huniq", "runiq", "zet"] {
-            self.add_rival(name, rivals::crates_io(folder, name), None);
+            self.add_rival(name, rivals::crates_io(folder, name, &[name]), None);
         }
+        self.add_rival("qsv", rivals::crates_io(folder, "qsvlite", &QSV), None);
         let bloom = rivals::debian(folder, "golang-github-dcso-bloom-cli", "bloom");
         self.add_rival("bloom", bloom, None);
         Ok(())
