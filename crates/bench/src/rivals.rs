@@ -36,7 +36,6 @@ pub fn crates_io(folder: &Path, name: &str, package: &[&str]) -> Result<PathBuf,
     let home = folder.join("rivals").join(name);
     let program = home.join("bin").join(name);
     if !program.exists() {
-        println!("compiling {name}");
         run(Command::new("cargo")
             .args(["install", "--quiet", "--locked", "--root"])
             .arg(&home)
