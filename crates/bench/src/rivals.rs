@@ -28,18 +28,17 @@ pub fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{name}_lines.py"))
 }
 
-/// Returns a program from crates.io; `package` has the package and further arguments of `cargo install`.
+/// Returns a program from crates.io.
 ///
 /// # Errors
 /// If it cannot be installed.
-pub fn crates_io(folder: &Path, name: &str, package: &[&str]) -> Result<PathBuf, String> {
+pub fn crates_io(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let home = folder.join("rivals").join(name);
     let program = home.join("bin").join(name);
     if !program.exists() {
         run(Command::new("cargo")
-            .args(["install", "--quiet", "--locked", "--root"])
-            .arg(&home)
-            .args(package))
+            .args(["install", "--quiet", "--locked", name, "--root"])
+            .arg(&home))
         .map_err(|e| format!("no {name} (cargo install failed): {e}"))?;
     }
     Ok(program)
