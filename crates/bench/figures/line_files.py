@@ -9,7 +9,7 @@ from .rows import Plot, read
 
 
 def common_plot(path: Path) -> Plot:
-    """Returns time and memory of `common` and its rivals: the best rival, petal with its first limit, the others."""
+    """Returns time and memory of `common` and its rivals: the best rival, petal's first command, the others."""
     rows = [row for row in read(path)[1] if row["work"] == "common" and row["tool"] != "wc"]
     files = {(int(row["lines_per_file"]), int(row["lines_common"]), int(row["line_bytes"])) for row in rows}
     commands: dict[tuple[str, str], list[dict[str, str]]] = {}
@@ -30,8 +30,12 @@ def common_plot(path: Path) -> Plot:
     rivals.sort(key=lambda one: tools.index(one[0]))
     bars = []
     for tool, config in [*rivals[:1], petal, *rivals[1:]]:
+        disk = "in memory" if config == "memory" else f"on disk above {config}"
         names = {
+            "petal": "petal common" if config == "default" else f"petal common {config}",
             "duckdb": f"DuckDB, memory limit {config}",
+            "clickhouse": f"ClickHouse, {disk}",
+            "polars": f"polars, {disk}",
             "zet": "zet (all lines in memory)",
             "sort+comm": f"GNU sort {config}, and comm",
         }

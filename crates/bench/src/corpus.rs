@@ -119,12 +119,21 @@ impl Corpus {
         }
     }
 
-    /// Returns the position in file A of an index that is in A.
-    pub fn position_in_a(&self, index: u64) -> u64 {
+    /// Returns the first position of an index of this corpus in A followed by B.
+    pub fn first_position(&self, index: u64) -> u64 {
+        let (side, before, index) = match index.checked_sub(self.count) {
+            None => (Side::A, 0, index),
+            Some(only_in_b) => (Side::B, self.count, only_in_b + self.common),
+        };
         match self.order {
-            Order::Plain => index,
-            Order::Shuffled => self.orders[Side::A as usize].invert(index),
+            Order::Plain => before + index,
+            Order::Shuffled => before + self.orders[side as usize].invert(index),
         }
+    }
+
+    /// Returns how many lines have an index: 2 if it is in both files.
+    fn copies(&self, index: u64) -> u64 {
+        1 + u64::from(index < self.common)
     }
 
     /// Writes all lines of a file.
@@ -213,7 +222,8 @@ fn head(number: u64, length: usize) -> [u8; MAX_HEAD_BYTES] {
     head
 }
 
-/// Checks an answer line by line: the lines of A that are in B, or the distinct lines of A.
+/// Checks an answer line by line: the lines of A that are in B, the distinct lines of A, or those of both files with
+/// their counts.
 #[derive(Clone, Debug)]
 pub struct AnswerCheck<'a> {
     corpus: &'a Corpus,
@@ -236,7 +246,7 @@ pub struct CheckResult {
     /// checksum are right. Certain if the lines are in A's order; otherwise duplicates are missed with probability
     /// 2^-64.
     pub exact: bool,
-    /// Whether the lines are in A's order, without duplicates.
+    /// Whether the lines are in the order of A, then of B, without duplicates.
     pub in_order: bool,
 }
 
@@ -251,22 +261,37 @@ impl<'a> AnswerCheck<'a> {
         Self::new(corpus, corpus.count)
     }
 
-    /// Checks the lines with indices below `expected`, all of which are in A.
+    /// Checks the distinct lines of both files.
+    pub fn of_both(corpus: &'a Corpus) -> Self {
+        Self::new(corpus, 2 * corpus.count - corpus.common)
+    }
+
+    /// Checks the lines with indices below `expected`.
     fn new(corpus: &'a Corpus, expected: u64) -> Self {
         Self { corpus, expected, lines: 0, checksum: 0, wrong: 0, last: None, in_order: true }
     }
 
     /// Adds a line of the answer, without LF.
     pub fn add(&mut self, line: &[u8]) {
+        self.add_index(self.corpus.index_of(line));
+    }
+
+    /// Adds a line of the answer, without LF, and how often it occurs in both files.
+    pub fn add_counted(&mut self, count: u64, line: &[u8]) {
+        let index = self.corpus.index_of(line);
+        self.add_index(index.filter(|&index| self.corpus.copies(index) == count));
+    }
+
+    fn add_index(&mut self, index: Option<u64>) {
         self.lines += 1;
-        match self.corpus.index_of(line).filter(|&index| index < self.expected) {
+        match index.filter(|&index| index < self.expected) {
             None => {
                 self.wrong += 1;
                 self.in_order = false;
             }
             Some(index) => {
                 self.checksum = self.checksum.wrapping_add(weight(index));
-                let position = self.corpus.position_in_a(index);
+                let position = self.corpus.first_position(index);
                 self.in_order &= self.last.is_none_or(|last| last < position);
                 self.last = Some(position);
             }
@@ -368,6 +393,33 @@ mod tests {
             result(&b),
             CheckResult { lines: 500, wrong: 450, exact: false, in_order: false }
         );
+    }
+
+    #[test]
+    fn counts_of_both_files_are_checked() {
+        for order in [Order::Shuffled, Order::Plain] {
+            let corpus = Corpus::new(2, 500, 50, order).unwrap();
+            let (a, b) = (file(&corpus, Side::A), file(&corpus, Side::B));
+            let union = model::dedup(&[&a, &b], b'\n');
+            let both = model::common(&a, &[&b], b'\n');
+            let both = model::lines(&both, b'\n');
+            let mut counted: Vec<(u64, &[u8])> = model::lines(&union, b'\n')
+                .into_iter()
+                .map(|line| (1 + u64::from(both.contains(&line)), line))
+                .collect();
+            let result = |counted: &[(u64, &[u8])]| {
+                let mut check = AnswerCheck::of_both(&corpus);
+                counted.iter().for_each(|&(count, line)| check.add_counted(count, line));
+                check.result()
+            };
+            let expected = CheckResult { lines: 950, wrong: 0, exact: true, in_order: true };
+            assert_eq!(result(&counted), expected);
+            assert!(!result(&counted[1..]).exact);
+            counted.swap(10, 900);
+            assert_eq!(result(&counted), CheckResult { in_order: false, ..expected });
+            counted[20].0 = 3 - counted[20].0;
+            assert_eq!((result(&counted).exact, result(&counted).wrong), (false, 1));
+        }
     }
 
     #[test]

@@ -4,28 +4,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns a Python with DuckDB, in a virtual environment.
+/// Returns a Python in a virtual environment that has a package, whose module has the same name.
 ///
 /// # Errors
 /// If it cannot be installed.
-pub fn python_with_duckdb(folder: &Path) -> Result<PathBuf, String> {
+pub fn python_with(folder: &Path, package: &str) -> Result<PathBuf, String> {
     let venv = folder.join("venv");
     let python = venv.join("bin/python");
-    let works = || run(Command::new(&python).args(["-c", "import duckdb"]));
+    let works = || run(Command::new(&python).args(["-c", &format!("import {package}")]));
     if works().is_err() {
         run(Command::new("python3").args(["-m", "venv"]).arg(&venv))
             .and_then(|()| {
-                run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "duckdb"]))
+                run(Command::new(&python).args(["-m", "pip", "install", "--quiet", package]))
             })
             .and_then(|()| works())
-            .map_err(|e| format!("no DuckDB (python3 with venv and pip is needed): {e}"))?;
+            .map_err(|e| format!("no {package} (python3 with venv and pip is needed): {e}"))?;
     }
     Ok(python)
 }
 
-/// Returns the script that runs the DuckDB queries, for [`python_with_duckdb`].
-pub fn duckdb_script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("duckdb_lines.py")
+/// Returns the script that runs a library's queries on files of lines, for [`python_with`].
+pub fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("{name}_lines.py"))
 }
 
 /// Returns a program from crates.io.

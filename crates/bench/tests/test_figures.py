@@ -166,7 +166,8 @@ def test_ahead_is_decided_by_paired_ratios():
 
 def test_best_rival_is_first_and_failures_are_named(tmp_path: Path):
     file = tmp_path / "rows.csv"
-    lines = ["common,wc,-l,0.1,1,", "common,petal,-m 128M,2,104857600,", "common,petal,-m 1G,1,104857600,"]
+    lines = ["common,wc,-l,0.1,1,", "common,petal,default,2,104857600,", "common,petal,-m 1G,1,104857600,"]
+    lines += ["common,clickhouse,memory,8,1,", "common,clickhouse,128MB,7,1,"]
     lines += ["common,duckdb,128MiB,4,1,out of memory", "common,duckdb,128MiB,3,1,", "common,duckdb,16GB,5,1,"]
     lines += ["common,zet,intersect,9,1,", "dedup,petal,-m 7M,1,1,"]
     header = "lines_per_file,lines_common,line_bytes,work,tool,config,wall_s,peak_rss_bytes,trouble"
@@ -174,8 +175,10 @@ def test_best_rival_is_first_and_failures_are_named(tmp_path: Path):
     plot = line_files.common_plot(file)
     names = [
         "DuckDB, memory limit 16GB",
-        "petal common -m 128M",
+        "petal common",
         "DuckDB, memory limit 128MiB",
+        "ClickHouse, on disk above 128MB",
+        "ClickHouse, in memory",
         "zet (all lines in memory)",
     ]
     assert [name for name, *_ in plot["commands"]] == names

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
 
 use crate::check::Answer;
-use crate::works::{DUCKDB_LARGE, DUCKDB_SMALL, Entry, Work, duckdb, entry, limited};
+use crate::works::{DUCKDB_LARGE, DUCKDB_SMALL, Entry, Work, default, duckdb, entry, limited};
 
 /// Writes `a.csv` and `b.csv`: a header, then for each line of `a.txt` and `b.txt` a record of three fields, the second
 /// in quotes with a comma, the last one the line. Equal lines make equal records.
@@ -41,24 +41,24 @@ fn make_file(lines: &Path, csv: &Path) -> io::Result<()> {
 /// Returns the commands, with a memory limit for petal that DuckDB gets too.
 pub(crate) fn entries(mib: u64) -> Vec<Entry> {
     let files = "a.csv b.csv";
-    let lines = |mib| {
-        let entry = limited(Work::Columns, mib, "common", files, Answer::CommonRecords);
-        Entry { config: format!("lines -m {mib}M"), ..entry }
-    };
-    let column = |mib| {
-        let command = "common --column url";
-        let entry = limited(Work::Columns, mib, command, files, Answer::CommonRecords);
-        Entry { config: format!("column -m {mib}M"), ..entry }
-    };
+    let whole = |entry: Entry| Entry { config: format!("lines {}", entry.config), ..entry };
+    let column = |entry: Entry| Entry { config: format!("column {}", entry.config), ..entry };
+    let default = |verb| default(Work::Columns, verb, files, Answer::CommonRecords);
+    let limited = |mib, verb| limited(Work::Columns, mib, verb, files, Answer::CommonRecords);
     let duckdb = |limit: &str| duckdb(Work::Columns, limit, files, Answer::CommonRecords);
     vec![
         entry(Work::Columns, "wc", "-l", &format!("wc -l {files}"), Answer::Count(1, u64::MAX)),
-        lines(mib),
-        column(mib),
-        lines(1024),
-        column(1024),
+        whole(default(LINES)),
+        column(default(COLUMN)),
+        whole(limited(1024, LINES)),
+        column(limited(1024, COLUMN)),
+        whole(limited(mib, LINES)),
+        column(limited(mib, COLUMN)),
         duckdb(DUCKDB_LARGE),
         duckdb(DUCKDB_SMALL),
         duckdb(&format!("{mib}MiB")),
     ]
 }
+
+const LINES: &str = "common";
+const COLUMN: &str = "common --column url";

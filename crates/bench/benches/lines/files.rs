@@ -11,7 +11,9 @@ use crate::check::Answer;
 use crate::columns;
 use crate::runs::Comparison;
 use crate::tools::Tools;
-use crate::works::{DUCKDB_LARGE, DUCKDB_SMALL, Entry, Work, duckdb, entry, limited};
+use crate::works::{
+    DUCKDB_LARGE, DUCKDB_SMALL, Entry, Work, default, duckdb, engines, entry, limited,
+};
 
 const SEED: u64 = 1;
 
@@ -19,7 +21,7 @@ const SEED: u64 = 1;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Works to measure
-    #[arg(long, value_delimiter = ',', default_values = ["build", "check", "common", "columns", "dedup", "jobs"])]
+    #[arg(long, value_delimiter = ',', default_values = ["build", "check", "common", "columns", "dedup", "count", "jobs"])]
     only: Vec<Work>,
     /// Lines of each file; 20 million are 2.7 GB, and as much again for answers
     #[arg(long, default_value = "20_000_000", value_parser = number)]
@@ -30,10 +32,10 @@ pub(crate) struct Args {
     /// Bytes of a line, without its line end
     #[arg(long, value_name = "BYTES", default_value = "66")]
     width: usize,
-    /// Memory limit in MiB: of petal's `common` and `dedup`, and the small one of DuckDB and `sort`
+    /// Small memory limit of petal, DuckDB and `sort`, in MiB
     #[arg(long, value_name = "MIB", default_value = "128")]
     memory: u64,
-    /// Rounds for petal, wc and DuckDB
+    /// Rounds for petal, wc, DuckDB, and ClickHouse and polars in memory
     #[arg(long, default_value = "5")]
     runs: usize,
     /// Rounds for the slow rivals
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let _ = fs::remove_file(folder.join("a.petal"));
     let mut tools = Tools::find(&args.common.petal())?;
     if !args.no_rivals {
-        tools.install_duckdb(&args.common.dir());
+        tools.install_libraries(&args.common.dir(), &["duckdb", "clickhouse", "polars"]);
         tools.install_others(&args.common.dir())?;
     }
     let mut comparison = Comparison::new(&corpus, &folder, &tools);
@@ -96,7 +98,6 @@ impl Entries {
         let entry =
             |tool, config: &str, command: &str, answer| entry(work, tool, config, command, answer);
         let wc = |files: &str| entry("wc", "-l", &format!("wc -l {files}"), Answer::Count(n, n));
-        let dedup = |mib| limited(Work::Dedup, mib, "dedup", "a.txt", Answer::Distinct);
         let (low, high) = self.hits();
         match work {
             Work::Build => {
@@ -119,34 +120,67 @@ impl Entries {
                 entry("petal", "prints", "petal check a.petal b.txt", Answer::Lines(low, high)),
                 entry("bloom", "check", "bloom check a.bloom < b.txt", Answer::Lines(low, high)),
             ],
-            Work::Common => vec![
-                wc("a.txt b.txt"),
-                self.petal_common(mib),
-                self.petal_common(1024),
-                self.duckdb_common(DUCKDB_LARGE),
-                self.duckdb_common(DUCKDB_SMALL),
-                self.duckdb_common(&format!("{mib}MiB")),
-                entry("zet", "intersect", "zet intersect a.txt b.txt", Answer::Common),
-                entry("sort+comm", "-S 4G", &sort_comm("4G"), Answer::Common),
-                entry(
-                    "sort+comm",
-                    &format!("-S {mib}M"),
-                    &sort_comm(&format!("{mib}M")),
+            Work::Common => {
+                let mut entries = vec![
+                    wc(BOTH),
+                    default(work, "common", BOTH, Answer::Common),
+                    self.petal_common(1024),
+                    self.petal_common(mib),
+                    self.duckdb_common(DUCKDB_LARGE),
+                    self.duckdb_common(DUCKDB_SMALL),
+                    self.duckdb_common(&format!("{mib}MiB")),
+                ];
+                entries.extend(engines(work, BOTH, &Answer::Common));
+                entries.push(entry(
+                    "zet",
+                    "intersect",
+                    "zet intersect a.txt b.txt",
                     Answer::Common,
-                ),
-            ],
+                ));
+                for memory in ["4G", &format!("{mib}M")] {
+                    let config = format!("-S {memory}");
+                    entries.push(entry("sort+comm", &config, &sort_comm(memory), Answer::Common));
+                }
+                entries
+            }
             Work::Columns => columns::entries(mib),
-            Work::Dedup => vec![
-                wc("a.txt"),
-                dedup(1024),
-                dedup(mib),
-                duckdb(work, DUCKDB_LARGE, "a.txt", Answer::Distinct),
-                duckdb(work, DUCKDB_SMALL, "a.txt", Answer::Distinct),
-                entry("zet", "union", "zet union a.txt", Answer::Distinct),
-                entry("huniq", "", "huniq < a.txt", Answer::Distinct),
-                entry("runiq", "", "runiq a.txt", Answer::Distinct),
-                entry("sort", "-u -S 4G", SORT_UNIQUE, Answer::Distinct),
-            ],
+            Work::Dedup => {
+                let dedup = |mib| limited(work, mib, "dedup", "a.txt", Answer::Distinct);
+                let mut entries = vec![
+                    wc("a.txt"),
+                    default(work, "dedup", "a.txt", Answer::Distinct),
+                    dedup(1024),
+                    dedup(mib),
+                    duckdb(work, DUCKDB_LARGE, "a.txt", Answer::Distinct),
+                    duckdb(work, DUCKDB_SMALL, "a.txt", Answer::Distinct),
+                ];
+                entries.extend(engines(work, "a.txt", &Answer::Distinct));
+                entries.extend([
+                    entry("qsv", "extdedup", "qsv extdedup a.txt out.txt", Answer::Distinct),
+                    entry("zet", "union", "zet union a.txt", Answer::Distinct),
+                    entry("huniq", "", "huniq < a.txt", Answer::Distinct),
+                    entry("runiq", "", "runiq a.txt", Answer::Distinct),
+                    entry("sort", "-u -S 4G", SORT_UNIQUE, Answer::Distinct),
+                ]);
+                entries
+            }
+            Work::Count => {
+                let count = |mib| limited(work, mib, "count", BOTH, Answer::Counted);
+                let mut entries = vec![
+                    wc(BOTH),
+                    default(work, "count", BOTH, Answer::Counted),
+                    count(1024),
+                    count(mib),
+                    duckdb(work, DUCKDB_LARGE, BOTH, Answer::Counted),
+                    duckdb(work, DUCKDB_SMALL, BOTH, Answer::Counted),
+                ];
+                entries.extend(engines(work, BOTH, &Answer::Counted));
+                for memory in ["4G", &format!("{mib}M")] {
+                    let config = format!("-S {memory}");
+                    entries.push(entry("sort+uniq", &config, &sort_count(memory), Answer::Counted));
+                }
+                entries
+            }
             Work::Jobs => {
                 let build = format!("build -n {n} -p {FPR} -o jobs.petal a.txt");
                 let works = [
@@ -171,11 +205,11 @@ impl Entries {
     }
 
     pub(crate) fn petal_common(self, memory_mib: u64) -> Entry {
-        limited(Work::Common, memory_mib, "common", "a.txt b.txt", Answer::Common)
+        limited(Work::Common, memory_mib, "common", BOTH, Answer::Common)
     }
 
     pub(crate) fn duckdb_common(self, limit: &str) -> Entry {
-        duckdb(Work::Common, limit, "a.txt b.txt", Answer::Common)
+        duckdb(Work::Common, limit, BOTH, Answer::Common)
     }
 
     /// The bounds of the number of lines of B that a filter of A reports: the common ones and false positives.
@@ -193,4 +227,9 @@ fn sort_comm(memory: &str) -> String {
     )
 }
 
+fn sort_count(memory: &str) -> String {
+    format!("export LC_ALL=C; sort -S {memory} --parallel=2 -T tmp {BOTH} | uniq -c")
+}
+
+const BOTH: &str = "a.txt b.txt";
 const SORT_UNIQUE: &str = "export LC_ALL=C; sort -u -S 4G --parallel=2 -T tmp a.txt";

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let folder = args.common.folder(&format!("scale-{}", args.scale), &corpus)?;
     let mut tools = Tools::find(&args.common.petal())?;
     if rivals {
-        tools.install_duckdb(&args.common.dir());
+        tools.install_libraries(&args.common.dir(), &["duckdb"]);
     }
     let entries = Entries { lines, common: lines / 10, memory_mib: memory };
     let limits = DUCKDB_LIMITS.map(|limit| entries.duckdb_common(limit));

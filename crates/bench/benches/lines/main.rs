@@ -5,9 +5,10 @@
 //! the same bytes and does next to nothing with them. `full` sends 5 billion generated lines through pipes. The rows go
 //! to `results/<arch>-<cpu>/<date>-<benchmark>.csv`.
 //!
-//! DuckDB runs inside Python: its time and memory include the start of the interpreter, a fraction of a second and about
-//! 60 MiB. huniq and runiq compare short hashes of lines; the others compare lines, or 128 bits of them. A program
-//! that fails is a row with its error. The memory of `sort` is that of its larger process.
+//! DuckDB, ClickHouse and polars run inside Python: time and memory include the start of the interpreter and of the
+//! library, a fraction of a second and about 60 MiB (ClickHouse: 230 MiB). Their settings are in `*_lines.py`. huniq and
+//! runiq compare short hashes of lines; the others compare lines, or 128 bits of them. A program that fails is a row
+//! with its error. The memory of `sort` is that of its larger process.
 #![allow(clippy::print_stdout, reason = "a command-line tool")]
 
 mod check;

@@ -29,22 +29,27 @@ impl Tools {
         Ok(tools)
     }
 
-    /// Installs DuckDB; prints a note if that fails.
-    pub(crate) fn install_duckdb(&mut self, folder: &Path) {
-        let script = Some(rivals::duckdb_script());
-        self.add_rival("duckdb", rivals::python_with_duckdb(folder), script);
+    /// Installs Python libraries, each with its script; prints a note for each that cannot be installed.
+    pub(crate) fn install_libraries(&mut self, folder: &Path, names: &[&'static str]) {
+        for &name in names {
+            let package = if name == "clickhouse" { "chdb" } else { name };
+            let python = rivals::python_with(folder, package);
+            self.add_rival(name, python, Some(rivals::script(name)));
+        }
     }
 
     /// Finds `sort` and installs the other rivals; prints a note for each that cannot be installed.
     pub(crate) fn install_others(&mut self, folder: &Path) -> Result<(), String> {
         let sort = rivals::version(Path::new("sort"), &["--version".as_ref()])?;
-        for name in ["sort", "sort+comm"] {
+        for name in ["sort", "sort+comm", "sort+uniq"] {
             let program = Program { path: "sh".into(), script: None, version: sort.clone() };
             self.programs.insert(name, program);
         }
         for name in ["huniq", "runiq", "zet"] {
             self.add_rival(name, rivals::crates_io(folder, name), None);
         }
+        // It takes too long to compile.
+        self.add_rival("qsv", Ok("qsvlite".into()), None);
         let bloom = rivals::debian(folder, "golang-github-dcso-bloom-cli", "bloom");
         self.add_rival("bloom", bloom, None);
         Ok(())

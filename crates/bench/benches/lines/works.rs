@@ -10,6 +10,7 @@ pub(crate) enum Work {
     Common,
     Columns,
     Dedup,
+    Count,
     Jobs,
 }
 
@@ -21,6 +22,7 @@ impl Work {
             Self::Common => "common",
             Self::Columns => "columns",
             Self::Dedup => "dedup",
+            Self::Count => "count",
             Self::Jobs => "jobs",
         }
     }
@@ -64,6 +66,11 @@ pub(crate) fn entry(
     }
 }
 
+/// A command of petal without options.
+pub(crate) fn default(work: Work, verb: &str, files: &str, answer: Answer) -> Entry {
+    entry(work, "petal", "default", &format!("petal {verb} {files}"), answer)
+}
+
 /// A command of petal with a memory limit.
 pub(crate) fn limited(work: Work, mib: u64, verb: &str, files: &str, answer: Answer) -> Entry {
     let command = format!("petal {verb} -m {mib}M -T tmp {files}");
@@ -72,5 +79,27 @@ pub(crate) fn limited(work: Work, mib: u64, verb: &str, files: &str, answer: Ans
 }
 
 pub(crate) fn duckdb(work: Work, limit: &str, files: &str, answer: Answer) -> Entry {
-    entry(work, "duckdb", limit, &format!("duckdb {limit} 2 tmp out.txt {files}"), answer)
+    scripted(work, "duckdb", limit, files, answer)
+}
+
+/// ClickHouse and polars, each in memory, and on disk as far as it can. The first is measured as often as petal.
+pub(crate) fn engines(work: Work, files: &str, answer: &Answer) -> Vec<Entry> {
+    let configs = [
+        ("clickhouse", "memory"),
+        // Half of DuckDB's limit: only the tables of its operators are counted.
+        ("clickhouse", "128MB"),
+        ("polars", "memory"),
+        ("polars", DUCKDB_SMALL),
+    ];
+    let entries = configs.map(|(tool, limit)| Entry {
+        slow: limit != "memory",
+        ..scripted(work, tool, limit, files, answer.clone())
+    });
+    entries.into()
+}
+
+/// A program in Python that has the library of this name.
+fn scripted(work: Work, tool: &'static str, limit: &str, files: &str, answer: Answer) -> Entry {
+    let command = format!("{tool} {} {limit} 2 tmp out.txt {files}", work.name());
+    entry(work, tool, limit, &command, answer)
 }

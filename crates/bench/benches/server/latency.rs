@@ -39,19 +39,22 @@ pub(crate) fn measure(
     let of = format!("of a filter of {} MB", size / 1_000_000);
     for module in modules {
         let server = &mut Server::start(programs, module)?;
+        let commands = if server.has(FILES.import)? { FILES } else { CHUNKS };
+        if !server.has(commands.import)? {
+            println!("  left out: {} has no {}", server.name, commands.import);
+            continue;
+        }
         // The number of keys for this size.
         server.query::<String>("BF.RESERVE probe 0.01 1000000")?;
-        let bytes: Vec<u64> = server.query("BF.INFO probe SIZE")?;
-        let keys = bytes.first().map_or(0, |&bytes| size * 1_000_000 / bytes.max(1));
+        let keys = size * 1_000_000 / server.number("BF.INFO probe SIZE")?.max(1);
         server.query::<String>(&format!("BF.RESERVE filter 0.01 {keys}"))?;
         server.fill("BF.MADD filter", 0..args.scaled(TOUCHED))?;
-        let commands = if server.has(FILES.import)? { FILES } else { CHUNKS };
         let chunks = export(server, &commands)?;
         for round in 1..=args.rounds().min(5) {
             let mut measure = |server: &mut Server, name, command: &str, target, job: Work<'_>| {
                 let (ping, longest) = latency(server, job)?;
                 println!(
-                    "  {:<10} {name}: PING {ping:.2} ms, command {longest:.2} ms",
+                    "  {:<12} {name}: PING {ping:.2} ms, command {longest:.2} ms",
                     server.name
                 );
                 for (what, value) in [("longest PING", ping), ("longest command", longest)] {

@@ -1,4 +1,4 @@
-//! `cargo x bench server`: petal's module on a real Redis server, compared with RedisBloom if that is installed.
+//! `cargo x bench server`: petal's module on a real server, compared with RedisBloom and valkey-bloom if installed.
 //!
 //! Speed is **server CPU per request**, not requests per second: the CPU time of the server's main thread by the kernel's
 //! count in ns, before and after a run of redis-benchmark, with the server on core 0 and the load on core 1. A run of `GET`
@@ -11,13 +11,15 @@
 //! client that sends `PING` all the time, compared with the same client on an idle server; on a busy machine read the
 //! server's own times of its longest command.
 //!
-//! The programs are those of `PETAL_PEERS` (`cargo x peers`) or of the path; RedisBloom is that of the peers, or the file
-//! that `PETAL_REDISBLOOM` names. Commands that a module does not have are left out, with a note. The rows go to
-//! `results/<arch>-<cpu>/<date>-server.csv`.
+//! The programs are those of `PETAL_PEERS` (`cargo x peers`) or of the path. RedisBloom is that of the peers, or the file
+//! that `PETAL_REDISBLOOM` names; `PETAL_REDISBLOOM_8` and `PETAL_VALKEY_BLOOM` name the modules of Redis 8 and Valkey.
+//! All modules run on the same kind of server, `--server`: one that it does not load is left out, with a note, as are
+//! commands that a module does not have. The rows go to `results/<arch>-<cpu>/<date>-server.csv`.
 #![allow(clippy::print_stdout, reason = "a command-line tool")]
 
 mod latency;
 mod load;
+mod rivals;
 mod rows;
 mod server;
 mod space;
@@ -34,7 +36,7 @@ use petal_bench::paths::{dist, root};
 use rows::Rows;
 use server::{Module, Programs};
 
-/// Measures petal's module on a Redis server, compared with RedisBloom
+/// Measures petal's module on a server, compared with RedisBloom and valkey-bloom
 #[derive(Parser)]
 #[command(name = "cargo x bench server", bin_name = "cargo x bench server")]
 pub(crate) struct Args {
@@ -50,6 +52,9 @@ pub(crate) struct Args {
     /// The module to measure [default: target/dist/libpetal_redis.so]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
+    /// The program that loads the modules: redis-server-8 and valkey-server-9 are peers, too
+    #[arg(long, value_name = "PROGRAM", default_value = "redis-server")]
+    server: String,
     /// Measure petal's module only
     #[arg(long)]
     no_rival: bool,
@@ -80,18 +85,12 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), String> {
     let machine = Machine::read();
-    let programs = Programs::find();
+    let programs = Programs::find(&args.server);
     let file = args.module.as_ref();
     let file = file.map_or_else(|| dist("libpetal_redis.so"), |file| root().join(file));
     let mut modules = vec![Module { name: "petal", file }];
-    let named = std::env::var_os("PETAL_REDISBLOOM");
-    let installed = || {
-        let path = PathBuf::from(std::env::var_os("PETAL_PEERS")?).join("redisbloom/redisbloom.so");
-        path.is_file().then(|| path.into_os_string())
-    };
-    match named.or_else(installed).filter(|_| !args.no_rival) {
-        Some(file) => modules.push(Module { name: "RedisBloom", file: file.into() }),
-        None => println!("left out: RedisBloom (set PETAL_REDISBLOOM to its module)"),
+    if !args.no_rival {
+        modules.extend(rivals::find(&programs));
     }
     println!("{}", machine.line());
     for part in &args.only {

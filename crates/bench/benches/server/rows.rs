@@ -86,13 +86,20 @@ impl Rows {
                 names.push(&row.figure);
             }
         }
-        let mut table = format!(
-            "{:<58} {:>20} {:>20} {:>8}\n",
-            "median (ratio to GET)", "petal", "RedisBloom", "at most"
-        );
+        let mut modules: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            if !modules.contains(&row.module) {
+                modules.push(row.module);
+            }
+        }
+        let mut table = format!("{:<58}", "median (ratio to GET)");
+        for module in &modules {
+            // Writing to a string cannot fail.
+            let _ = write!(table, " {module:>18}");
+        }
+        table.push_str("  at most\n");
         for figure in names {
-            let (ours, cell) = self.cell(figure, "petal");
-            let (_, theirs) = self.cell(figure, "RedisBloom");
+            let (ours, _) = self.cell(figure, "petal");
             let target = figure.target.map(shown).unwrap_or_default();
             let met = match (figure.target, ours) {
                 (Some(target), Some(ours)) if ours <= target => " met",
@@ -100,8 +107,11 @@ impl Rows {
                 _ => "",
             };
             let name = format!("{}, {}", figure.name, figure.unit);
-            // Writing to a string cannot fail.
-            let _ = writeln!(table, "{name:<58} {cell:>20} {theirs:>20} {target:>8}{met}");
+            let _ = write!(table, "{name:<58}");
+            for module in &modules {
+                let _ = write!(table, " {:>18}", self.cell(figure, module).1);
+            }
+            let _ = writeln!(table, " {target:>8}{met}");
         }
         table
     }

@@ -14,6 +14,8 @@ use crate::rows::Source;
 /// Keys in a command that inserts or looks up, and commands in a pipeline.
 const KEYS: u64 = 100;
 const COMMANDS: u64 = 50;
+/// Modules that are part of Redis 8 and Valkey 9.
+const OWN: [&str; 2] = ["name=vectorset,", "name=lua,"];
 /// Maximum time to start a server.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -26,13 +28,15 @@ pub(crate) struct Module {
 /// The programs of Redis.
 pub(crate) struct Programs {
     folder: Option<PathBuf>,
+    server: String,
 }
 
 impl Programs {
-    pub(crate) fn find() -> Self {
+    pub(crate) fn find(server: &str) -> Self {
         let peers = std::env::var_os("PETAL_PEERS");
         let folder = peers.map_or_else(|| root().join("target/peers"), PathBuf::from).join("bin");
-        Self { folder: Some(folder).filter(|folder| folder.join("redis-server").exists()) }
+        let folder = Some(folder).filter(|folder| folder.join("redis-server").exists());
+        Self { folder, server: server.to_owned() }
     }
 
     /// Returns a command that is bound to a core.
@@ -61,7 +65,7 @@ impl Server {
     /// Starts a server without persistence.
     pub(crate) fn start(programs: &Programs, module: &Module) -> Result<Self, String> {
         let port = free_port()?;
-        let mut command = programs.on_core(0, "redis-server");
+        let mut command = programs.on_core(0, &programs.server);
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
         command.args(["--appendonly", "no", "--enable-debug-command", "yes", "--dir"]);
         command.arg(std::env::temp_dir());
@@ -71,11 +75,11 @@ impl Server {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|e| format!("cannot start redis-server under taskset: {e}"))?;
+            .map_err(|e| format!("cannot start {} under taskset: {e}", programs.server))?;
         // It is stopped if a later step fails.
         let mut process = Started(Some(process));
-        let connection = connect(port)
-            .map_err(|e| format!("no redis-server with {}: {e}", module.file.display()))?;
+        let connection = connect_while(port, || process.is_running())
+            .map_err(|e| format!("no {} with {}: {e}", programs.server, module.file.display()))?;
         let process = process.0.take().ok_or("no process")?;
         let mut server = Self {
             name: module.name,
@@ -85,9 +89,16 @@ impl Server {
             module_version: String::new(),
             version: String::new(),
         };
-        server.version = format!("redis {}", server.info("server", "redis_version")?);
-        let modules = server.info("modules", "module")?;
-        let version = modules.split(',').find_map(|field| field.strip_prefix("ver="));
+        server.version = match server.info("server", "valkey_version")? {
+            none if none.is_empty() => format!("redis {}", server.info("server", "redis_version")?),
+            version => format!("valkey {version}"),
+        };
+        // Servers have modules of their own.
+        let modules: String = server.query("INFO modules")?;
+        let other =
+            |line: &&str| line.starts_with("module:") && !OWN.iter().any(|own| line.contains(own));
+        let module = modules.lines().find(other).unwrap_or_default();
+        let version = module.split(',').find_map(|field| field.strip_prefix("ver="));
         server.module_version = version.unwrap_or_default().to_owned();
         if server.info("server", "process_id")? != server.process.id().to_string() {
             return Err(format!("another server has taken port {port}"));
@@ -126,6 +137,15 @@ impl Server {
     /// Returns `used_memory` of `INFO memory`.
     pub(crate) fn used_memory(&mut self) -> Result<f64, String> {
         self.info("memory", "used_memory")?.parse().map_err(|e| format!("used_memory: {e}"))
+    }
+
+    /// Returns the number of a reply, or the first one of an array.
+    pub(crate) fn number(&mut self, line: &str) -> Result<u64, String> {
+        let mut reply = self.query::<Value>(line)?;
+        if let Value::Array(items) = reply {
+            reply = items.into_iter().next().unwrap_or(Value::Nil);
+        }
+        redis::from_redis_value(reply).map_err(|e| format!("{}: {line}: {e}", self.name))
     }
 
     /// Returns whether it has a command.
@@ -206,6 +226,12 @@ fn command_of(line: &str) -> redis::Cmd {
 
 struct Started(Option<Child>);
 
+impl Started {
+    fn is_running(&mut self) -> bool {
+        self.0.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None)))
+    }
+}
+
 impl Drop for Started {
     fn drop(&mut self) {
         self.0.iter_mut().for_each(stop);
@@ -225,12 +251,17 @@ fn free_port() -> Result<u16, String> {
 
 /// Connects as soon as the server accepts connections.
 pub(crate) fn connect(port: u16) -> Result<Connection, String> {
+    connect_while(port, || true)
+}
+
+fn connect_while(port: u16, mut is_running: impl FnMut() -> bool) -> Result<Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
     let client = client.map_err(|e| e.to_string())?;
     let start = Instant::now();
     loop {
         match client.get_connection() {
             Ok(connection) => return Ok(connection),
+            Err(_) if !is_running() => return Err("it ended at once".to_owned()),
             Err(problem) if start.elapsed() > START_TIMEOUT => return Err(problem.to_string()),
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }

@@ -48,7 +48,7 @@ fn grow(args: &Args, server: &mut Server, rate: f64, rows: &mut Rows) -> Result<
         }
         let (per_key, measured) = (bytes / keys as f64, false_positives as f64 / absent as f64);
         println!(
-            "  {:<10} {rate} {keys:>9} keys: {per_key:.3} B/key, rate {measured}",
+            "  {:<12} {rate} {keys:>9} keys: {per_key:.3} B/key, rate {measured}",
             server.name
         );
         let figure = |what: &str, unit, target| Figure {

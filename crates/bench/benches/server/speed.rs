@@ -173,7 +173,7 @@ fn run(
         requests: args.scaled(work.requests),
     };
     let ns = load.run(programs, server)?;
-    println!("  {:<40} {:<10} {ns:>7.0} ns {:>6.2}", work.name, server.name, ns / get);
+    println!("  {:<40} {:<12} {ns:>7.0} ns {:>6.2}", work.name, server.name, ns / get);
     let figure = Figure {
         name: work.name.to_owned(),
         unit: "ns",
@@ -241,7 +241,7 @@ fn prepare(args: &Args, server: &mut Server) -> Result<(), String> {
             ));
         }
     }
-    let layers: Vec<u64> = server.query("BF.INFO grown FILTERS")?;
-    println!("  {} grows to {layers:?} sub-filters", server.name);
+    let layers = server.number("BF.INFO grown FILTERS")?;
+    println!("  {} grows to {layers} sub-filters", server.name);
     Ok(())
 }
