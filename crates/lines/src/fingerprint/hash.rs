@@ -178,7 +178,6 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use petal_testkit::rng::Rng;
 
     #[test]
     fn bytes_round_trip() {

@@ -10,19 +10,20 @@ use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::output::Printer;
 use crate::progress::Progress;
-use crate::setops::planning::{KEPT_BLOCK, KEPT_HEAD};
+use crate::setops::planning::{KEPT_HEAD, block_bytes};
 use crate::setops::positions::PositionSet;
 
 /// Blocks of whole entries, within a limit.
 struct Blocks {
     blocks: Vec<Vec<u8>>,
+    block: usize,
     max: u64,
     is_over: bool,
 }
 
 impl Blocks {
     fn new(max: u64) -> Self {
-        Self { blocks: Vec::new(), max, is_over: false }
+        Self { blocks: Vec::new(), block: block_bytes(max) as usize, max, is_over: false }
     }
 
     /// Returns a block with space for an entry of `bytes` bytes; `None` if the limit is reached.
@@ -37,13 +38,14 @@ impl Blocks {
 
     #[cold]
     fn add_block(&mut self, bytes: usize) -> Result<bool> {
-        self.is_over |= bytes > KEPT_BLOCK || (self.blocks.len() as u64 + 1) * KEPT_BLOCK as u64 > self.max;
+        let next = (self.blocks.len() as u64 + 1) * self.block as u64;
+        self.is_over |= bytes > self.block || next > self.max;
         if self.is_over {
             self.blocks = Vec::new();
             return Ok(false);
         }
         let mut block = Vec::new();
-        block.try_reserve_exact(KEPT_BLOCK).map_err(|_| Error::alloc(KEPT_BLOCK as u64))?;
+        block.try_reserve_exact(self.block).map_err(|_| Error::alloc(self.block as u64))?;
         self.blocks.push(block);
         Ok(true)
     }
@@ -153,4 +155,47 @@ fn lines(block: &[u8]) -> impl Iterator<Item = (u64, Range<usize>)> {
         at = start + length;
         Some((u64::from_le_bytes(*position), start..at))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_beyond_the_limit_are_not_kept() {
+        for (count, is_kept) in [(0, true), (3, true), (160, true), (161, false), (5000, false)] {
+            for (side, size) in [(Side::Other, 16), (Side::First, 24)] {
+                let mut kept = KeptRecords::new(side, 160 * size);
+                for at in 0..count {
+                    let fingerprint = Fingerprint { high: at, low: at + 1 };
+                    kept.add(fingerprint, at * 7).unwrap();
+                }
+                let blocks = kept.finish();
+                assert_eq!(blocks.is_some(), is_kept, "{count}");
+                let bytes = blocks.iter().flatten().map(|block| block.len() as u64).sum::<u64>();
+                assert_eq!(bytes, if is_kept { count * size } else { 0 });
+            }
+        }
+    }
+
+    #[test]
+    fn kept_lines_have_their_positions() {
+        let mut kept = KeptLines::new(b'\n', 1600);
+        let line = |at: u64| vec![b'x'; at as usize % 9];
+        (0..60).for_each(|at| kept.add(at * 10, &line(at)).unwrap());
+        assert!(kept.is_complete());
+        let mut number = 0;
+        for block in &kept.blocks.blocks {
+            for (position, range) in lines(block) {
+                assert_eq!(position, number * 10);
+                assert_eq!(block[range], [line(number), b"\n".to_vec()].concat());
+                number += 1;
+            }
+        }
+        assert_eq!(number, 60);
+        kept.add(600, &[b'x'; 100]).unwrap();
+        assert!(!kept.is_complete() && kept.blocks.blocks.is_empty(), "longer than a block");
+        kept.add(601, b"x").unwrap();
+        assert!(!kept.is_complete() && kept.blocks.blocks.is_empty());
+    }
 }

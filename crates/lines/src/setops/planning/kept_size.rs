@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the blocks in which it is kept.
-pub(crate) const KEPT_BLOCK: usize = 1 << 20;
-
 /// Bytes kept before the text of a line: its position and its length.
 pub(crate) const KEPT_HEAD: usize = 12;
 
@@ -25,13 +22,15 @@ impl KeptSizes {
     }
 }
 
-/// Samples estimate the lines of files within a few percent.
-const MARGIN: f64 = 1.125;
+/// Returns the size of a block, of which at least 16 fit into a limit.
+pub(crate) fn block_bytes(limit: u64) -> u64 {
+    (limit / 16).min(1 << 20)
+}
 
 /// Takes from `free` the limit for about `bytes` bytes; 0 if it is not free.
 pub(super) fn take(free: &mut u64, bytes: f64) -> u64 {
-    let block = KEPT_BLOCK as u64;
-    let limit = ((bytes * MARGIN) as u64 / block + 2) * block;
+    // One block in 16 may be almost empty.
+    let limit = (bytes * margin() * 16.0 / 15.0) as u64 + 16 * 128;
     match free.checked_sub(limit) {
         Some(rest) => {
             *free = rest;
@@ -43,7 +42,26 @@ pub(super) fn take(free: &mut u64, bytes: f64) -> u64 {
 
 /// Returns whether `bytes` bytes of entries of `each` bytes are within a limit.
 pub(crate) fn is_within(limit: u64, bytes: f64, each: f64) -> bool {
-    let block = KEPT_BLOCK as f64;
-    let full = (block / each.max(1.0)).floor().max(1.0) * each.max(1.0);
-    limit > 0 && (bytes / full).ceil() * block <= limit as f64
+    let block = block_bytes(limit) as f64;
+    let full = (block / each.max(1.0)).floor() * each.max(1.0);
+    full > 0.0 && (bytes / full).ceil() * block <= limit as f64
+}
+
+/// Samples estimate the lines of files within a few percent.
+const MARGIN: f64 = 1.125;
+
+#[cfg(not(test))]
+fn margin() -> f64 {
+    MARGIN
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The margin that a test wants.
+    pub(crate) static TEST_MARGIN: std::cell::Cell<f64> = const { std::cell::Cell::new(MARGIN) };
+}
+
+#[cfg(test)]
+fn margin() -> f64 {
+    TEST_MARGIN.get()
 }
