@@ -313,7 +313,8 @@ impl ScalableBloomFilter {
     fn grow(&mut self) -> Result<()> {
         let next = self.plan.layer(self.layers(), self.hash)?;
         let refused = |_| Error::alloc(size_of::<BloomFilter>() as u64);
-        self.closed.try_reserve(1).map_err(refused)?;
+        // Small filters are many: spare entries would take more memory than their bits.
+        self.closed.try_reserve_exact(1).map_err(refused)?;
         self.closed.push(core::mem::replace(&mut self.newest, next));
         Ok(())
     }
