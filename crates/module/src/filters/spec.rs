@@ -15,7 +15,7 @@ const DOUBLING: (u64, u64) = (2, u64::MAX);
 /// the first layer is not larger than RedisBloom's where that is possible (docs/guides/redis.md,
 /// "Filter sizes").
 const LARGE_FPR_SHARE: (f64, u64) = (0.004, 4);
-const SMALL_FPR_SHARE: u64 = 64;
+const SMALL_FPR_SHARE: u64 = 32;
 
 /// Maximum expansion: of the settings, of `CF.*`, and of petal's layout.
 pub(crate) const MAX_EXPANSION: u16 = 32768;
