@@ -17,6 +17,7 @@
 //! commands that a module does not have. The rows go to `results/<arch>-<cpu>/<date>-server.csv`.
 #![allow(clippy::print_stdout, reason = "a command-line tool")]
 
+mod growth;
 mod latency;
 mod load;
 mod rivals;
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
     /// Parts to measure; all of them take 12 minutes and 3 GB
-    #[arg(long, value_delimiter = ',', default_values = ["speed", "space", "waits", "windows"])]
+    #[arg(long, value_delimiter = ',', default_values = ["speed", "growth", "space", "waits", "windows"])]
     only: Vec<Part>,
     /// Rounds of speed and waits [default: 7; 2 with --quick]
     #[arg(long)]
@@ -63,6 +64,7 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Part {
     Speed,
+    Growth,
     Space,
     Waits,
     Windows,
@@ -98,6 +100,7 @@ fn run(args: &Args) -> Result<(), String> {
         let mut rows = Rows::default();
         match part {
             Part::Speed => speed::measure(args, &programs, &modules, &mut rows)?,
+            Part::Growth => growth::measure(args, &programs, &modules, &mut rows)?,
             Part::Space => space::measure(args, &programs, &modules, &mut rows)?,
             Part::Waits => latency::measure(args, &programs, &modules, &mut rows)?,
             Part::Windows => windows::measure(args, &programs, &modules[0], &mut rows)?,

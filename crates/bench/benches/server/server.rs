@@ -162,6 +162,25 @@ impl Server {
         first.ok_or_else(|| format!("{file}: {text}"))
     }
 
+    /// Returns the CPU time of inserting keys with `command`, in ns: all in one command, or each in its own.
+    pub(crate) fn cpu_of(&mut self, command: &str, keys: u64, single: bool) -> Result<f64, String> {
+        let mut pipe = redis::pipe();
+        let mut one = command_of(command);
+        for key in 0..keys {
+            one.arg(format!("key:{key:012}"));
+            if single {
+                pipe.add_command(std::mem::replace(&mut one, command_of(command)));
+            }
+        }
+        if !single {
+            pipe.add_command(one);
+        }
+        let before = self.cpu()?;
+        let reply = pipe.query::<Value>(&mut self.connection);
+        reply.map_err(|e| format!("{}: {command}: {e}", self.name))?;
+        Ok(self.cpu()? - before)
+    }
+
     /// Inserts keys `key:000000000000` onwards with `command`.
     pub(crate) fn fill(&mut self, command: &str, keys: Range<u64>) -> Result<(), String> {
         self.count(command, keys).map(|_| ())

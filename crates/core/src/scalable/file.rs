@@ -7,8 +7,8 @@
 use crate::no_std::*;
 use alloc::borrow::Cow;
 
-use super::ScalableBloomFilter;
 use super::plan::{LayerPlan, MAX_LAYERS};
+use super::{ScalableBloomFilter, reserve_layers};
 use crate::embed::Relocator;
 use crate::error::{Error, Result};
 use crate::filter::{BloomFilter, FilterInfo};
@@ -83,6 +83,7 @@ impl<S: Store> Load for ScalableBloomFilter<S> {
         let plan = LayerPlan::new(info.capacity, info.target_fpr, growth)?;
         let directory = data.take(layers)?;
         let mut closed = Vec::new();
+        reserve_layers(&mut closed, layers as usize - 1)?;
         let mut newest = None;
         let mut inserted = 0u64;
         for (at, entry) in (0..).zip(directory.lines()) {

@@ -241,7 +241,11 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// # Errors
     /// If memory allocation fails.
     pub fn try_clone(&self) -> Result<ScalableBloomFilter> {
-        let closed = self.closed.iter().map(BloomFilter::try_clone).collect::<Result<_>>()?;
+        let mut closed = Vec::new();
+        reserve_layers(&mut closed, self.closed.len())?;
+        for layer in &self.closed {
+            closed.push(layer.try_clone()?);
+        }
         let newest = self.newest.try_clone()?;
         Ok(ScalableBloomFilter { plan: self.plan, hash: self.hash, closed, newest })
     }
@@ -312,8 +316,7 @@ impl ScalableBloomFilter {
     #[cold]
     fn grow(&mut self) -> Result<()> {
         let next = self.plan.layer(self.layers(), self.hash)?;
-        let refused = |_| Error::alloc(size_of::<BloomFilter>() as u64);
-        self.closed.try_reserve(1).map_err(refused)?;
+        reserve_layers(&mut self.closed, 1)?;
         self.closed.push(core::mem::replace(&mut self.newest, next));
         Ok(())
     }
@@ -326,6 +329,12 @@ impl ScalableBloomFilter {
         }
         self.newest.clear();
     }
+}
+
+/// Reserves memory for just these layers: in small filters spare entries would take more than the bits.
+fn reserve_layers<S>(layers: &mut Vec<BloomFilter<S>>, more: usize) -> Result<()> {
+    let refused = |_| Error::alloc((more * size_of::<BloomFilter<S>>()) as u64);
+    layers.try_reserve_exact(more).map_err(refused)
 }
 
 impl<S: Store, T: Store> PartialEq<ScalableBloomFilter<T>> for ScalableBloomFilter<S> {

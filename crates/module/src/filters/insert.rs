@@ -170,23 +170,45 @@ fn insert_one_by_one(
     InsertOutcome { inserted, error, ..outcome }
 }
 
-/// Inserts keys into a filter in petal's layout.
+/// Inserts keys into a filter in petal's layout, in batches that fit into its free capacity.
 fn insert_into_petal(filter: &mut AnyFilter, hashes: &[u64], memory_limit: u64) -> InsertOutcome {
-    let free = match filter {
+    if hashes.len() as u64 <= free(filter) {
+        return insert_batch(filter, hashes);
+    }
+    let (mut outcome, mut result) = (InsertOutcome::default(), BatchResults::new());
+    let mut new = Vec::with_capacity(hashes.len());
+    while outcome.error.is_none() && new.len() < hashes.len() {
+        let rest = &hashes[new.len()..];
+        let count = rest.len().min(usize::try_from(free(filter)).unwrap_or(usize::MAX));
+        if count > 0 {
+            let batch = insert_batch(filter, &rest[..count]);
+            new.extend((0..batch.inserted).map(|at| batch.new.get(at)));
+            outcome.error = batch.error;
+            continue;
+        }
+        match insert_one(filter, &rest[..1], memory_limit, &mut result) {
+            Ok(is_new) => new.push(is_new),
+            Err(error) => outcome.error = Some(error),
+        }
+    }
+    outcome.inserted = new.len();
+    outcome.new.fill_with(hashes.len(), |at| new.get(at).copied().unwrap_or(false));
+    outcome
+}
+
+/// Returns how many new keys the filter takes before it grows or is full.
+fn free(filter: &AnyFilter) -> u64 {
+    match filter {
         AnyFilter::Bloom(filter) => left(filter.capacity(), filter.inserted()),
         AnyFilter::Scalable(filter) => filter.layer_capacity_left(),
         AnyFilter::Classic(filter) => left(filter.capacity(), filter.inserted()),
         AnyFilter::Quotient(filter) => filter.layout().capacity().saturating_sub(filter.len()),
         _ => u64::MAX,
-    };
-    let count = hashes.len();
-    if count as u64 > free {
-        // Some may not fit: insert one at a time.
-        let mut result = BatchResults::new();
-        return insert_one_by_one(count, |at| {
-            insert_one(filter, &hashes[at..=at], memory_limit, &mut result)
-        });
     }
+}
+
+/// Inserts keys into a filter that has free capacity for them.
+fn insert_batch(filter: &mut AnyFilter, hashes: &[u64]) -> InsertOutcome {
     let before = filter.as_dyn().inserted();
     let mut outcome = InsertOutcome::default();
     let inserted = match filter.as_dyn_mut() {
@@ -194,7 +216,7 @@ fn insert_into_petal(filter: &mut AnyFilter, hashes: &[u64], memory_limit: u64) 
         Err(error) => Err(error),
     };
     match inserted {
-        Ok(()) => outcome.inserted = count,
+        Ok(()) => outcome.inserted = hashes.len(),
         Err(error) => {
             // Only filters with a slot for each key become full: the keys before are inserted.
             outcome.inserted = (filter.as_dyn().inserted() - before) as usize;

@@ -7,9 +7,6 @@ use super::quotient_chain::{ChainParams, QuotientChain};
 use crate::error::{FilterError, MAX_BYTES};
 use crate::redisbloom::{self, CuckooParams};
 
-/// Growth factor of layers below a capacity: `(factor, capacity)`. A filter that starts at 100 keys
-/// and receives millions then has few layers.
-const HEAD_START: (u64, u64) = (4, 1 << 14);
 /// Growth factor of layers with `EXPANSION 1`, at every capacity: each layer is twice as large as
 /// the last.
 const DOUBLING: (u64, u64) = (2, u64::MAX);
@@ -18,7 +15,7 @@ const DOUBLING: (u64, u64) = (2, u64::MAX);
 /// the first layer is not larger than RedisBloom's where that is possible (docs/guides/redis.md,
 /// "Filter sizes").
 const LARGE_FPR_SHARE: (f64, u64) = (0.004, 4);
-const SMALL_FPR_SHARE: u64 = 64;
+const SMALL_FPR_SHARE: u64 = 32;
 
 /// Maximum expansion: of the settings, of `CF.*`, and of petal's layout.
 pub(crate) const MAX_EXPANSION: u16 = 32768;
@@ -143,7 +140,7 @@ impl FilterSpec {
             }
             FilterKind::Bloom { growth: Some(Growth { factor, share }) } => {
                 // With layers of equal size a filter would soon reach the maximum of layers.
-                let head_start = Some(if factor == 1 { DOUBLING } else { HEAD_START });
+                let head_start = Some(DOUBLING).filter(|_| factor == 1);
                 let share = Some(share).filter(|parts| *parts > 0);
                 spec.growth = petal::Growth { factor, head_start, share };
             }

@@ -99,3 +99,32 @@ fn growth_share_survives_restarts() {
     server.restart();
     assert_eq!(all(&server), [Some(4), Some(8), None]);
 }
+
+/// A command that creates a filter makes one layer for all its items, on replicas too. If that is above the
+/// memory limit, the filter begins with the default capacity.
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn created_filter_has_the_capacity_of_the_command() {
+    let (server, replica) = (Server::new(), Server::new());
+    replica.replicate_from(&server);
+    fill(&server, "madd", 0, 5000);
+    let items = (0..3000).map(|item| format!("item:{item}"));
+    let args = ["BF.INSERT", "insert", "ERROR", "0.001", "ITEMS"].into_iter().map(str::to_owned);
+    server.call_args(&args.chain(items).collect::<Vec<_>>());
+    fill(&server, "few", 0, 20);
+    for (key, capacity) in [("madd", 5000), ("insert", 3000), ("few", 100)] {
+        assert_eq!(server.call(&format!("BF.INFO {key} FILTERS")).ints(), [1], "{key}");
+        assert_eq!(server.call(&format!("BF.INFO {key} CAPACITY")).ints(), [capacity], "{key}");
+    }
+    fill(&server, "madd", 5000, 40_000);
+    assert!(false_positives(&server, "madd") < 1000);
+    replica.wait_for_sync(&server);
+    assert_eq!(replica.digest(), server.digest());
+
+    server.call("CONFIG SET petal.memory-limit 3000").ok();
+    let same = std::iter::repeat_n("same".to_owned(), 100_000);
+    let args = ["BF.MADD", "same"].into_iter().map(str::to_owned);
+    let reply = server.call_args(&args.chain(same).collect::<Vec<_>>());
+    assert_eq!(reply.ints().iter().sum::<i64>(), 1);
+    assert_eq!(server.call("BF.INFO same CAPACITY").ints(), [100]);
+}

@@ -69,10 +69,18 @@ fn insert(
     let mut created = false;
     if bloom(key.filter())?.is_none() {
         let new = new.unwrap_or_else(|| NewBloom::defaults(&settings));
-        let spec = new.spec(call, &settings);
+        let mut spec = new.spec(call, &settings);
         let limit = memory_limit(call, settings.memory_limit);
-        let filter =
-            spec.build(limit).inspect_err(|error| damage_if_replayed(call, &mut key, error))?;
+        let sized = new.spec_for_items(&spec, call.len() - items);
+        let filter = match sized.and_then(|sized| Some((sized.build(limit).ok()?, sized))) {
+            Some((filter, sized)) => {
+                spec = sized;
+                filter
+            }
+            None => {
+                spec.build(limit).inspect_err(|error| damage_if_replayed(call, &mut key, error))?
+            }
+        };
         if new.scale_to.is_some_and(|capacity| filter.capacity_within(limit) < capacity) {
             return Err(Static(
                 "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit",
@@ -91,7 +99,7 @@ fn insert(
     } else {
         memory_limit(call, settings.memory_limit)
     };
-    let verbatim = !created && new.is_none();
+    let verbatim = new.is_none() && (!created || !is_single);
     let inserts = Inserts { first: items, memory_limit, verbatim, time, changed: false };
     if is_single {
         match inserts.single(call, stored) {

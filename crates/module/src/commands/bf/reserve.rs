@@ -54,6 +54,14 @@ impl NewBloom {
         });
         FilterSpec { kind: FilterKind::Bloom { growth }, fpr, capacity, seed }
     }
+
+    /// Returns the specification with a first layer for all items of the command that creates the
+    /// filter. `None` if the capacity is given or suffices, or the filter does not grow.
+    pub(super) fn spec_for_items(&self, spec: &FilterSpec, items: usize) -> Option<FilterSpec> {
+        let grows = matches!(spec.kind, FilterKind::Bloom { growth: Some(_) });
+        let sized = grows && !self.has_capacity && items as u64 > self.capacity;
+        sized.then(|| FilterSpec { capacity: items as u64, ..spec.clone() })
+    }
 }
 
 pub(in crate::commands) struct Reserve;
