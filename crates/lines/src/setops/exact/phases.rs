@@ -1,6 +1,5 @@
 //! The phases of an exact job that writes records: common parts.
 
-use std::sync::Mutex;
 use std::time::Instant;
 
 use petal::{BatchResults, BloomFilter, ByteSize, Membership};
@@ -16,12 +15,11 @@ use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, Table};
 use crate::input::Input;
 use crate::memory::least_records;
-use crate::scan::PassStats;
+use crate::scan::{PassStats, map_in_order};
 use crate::setops::planning::{Plan, filter_bytes};
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::set_semantics::SetOp;
 use crate::temp::{RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
-use crate::workers;
 
 /// Runs the phases of a job.
 pub(super) struct Phases<'a> {
@@ -260,41 +258,37 @@ impl<'a> Phases<'a> {
         let allowance = self.reserve_memory(filter.size_bytes())?;
         let partitioning = &self.state.partitioning;
         let spill = SpillWriter::new(self.spill_file, partitioning.partitions(), allowance);
-        let (spill, blocks) = (Mutex::new(spill), Mutex::new(blocks.into_iter()));
-        let work = || {
-            let (mut hashes, mut found) = (Vec::new(), BatchResults::new());
-            loop {
-                let next = blocks.lock().unwrap_or_else(|e| e.into_inner()).next();
-                let Some(block) = next else { return Ok(()) };
-                if progress.cancelled() {
-                    return Err(Error::cancelled());
-                }
-                let fingerprint = |record: &[u8]| {
-                    record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default()
-                };
-                let records = block.chunks_exact(side.record_bytes());
-                hashes.clear();
-                hashes.extend(records.map(|record| fingerprint(record).low));
-                filter.contains_mixed_hashes(&hashes, &mut found);
-                let mut spill = spill.lock().unwrap_or_else(|e| e.into_inner());
-                for at in found.iter() {
-                    match side {
-                        Side::First => {
-                            let record = &block.as_chunks::<FIRST_RECORD>().0[at];
-                            spill.push(partitioning.of(fingerprint(record)), record)?;
-                        }
-                        Side::Other => {
-                            let record = &block.as_chunks::<OTHER_RECORD>().0[at];
-                            spill.push(partitioning.of(fingerprint(record)), record)?;
-                        }
+        let fingerprint =
+            |record: &[u8]| record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default();
+        let select = |block: &Vec<u8>| {
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+            let records = block.chunks_exact(side.record_bytes());
+            let hashes: Vec<_> = records.map(|record| fingerprint(record).low).collect();
+            let mut found = BatchResults::new();
+            filter.contains_mixed_hashes(&hashes, &mut found);
+            Ok(found)
+        };
+        // The first record of equal ones decides, so they stay in order.
+        let push = |spill: &mut SpillWriter<'_>, block: Vec<u8>, found: BatchResults| {
+            for at in found.iter() {
+                match side {
+                    Side::First => {
+                        let record = &block.as_chunks::<FIRST_RECORD>().0[at];
+                        spill.push(partitioning.of(fingerprint(record)), record)?;
+                    }
+                    Side::Other => {
+                        let record = &block.as_chunks::<OTHER_RECORD>().0[at];
+                        spill.push(partitioning.of(fingerprint(record)), record)?;
                     }
                 }
-                progress.advance(block.len() as u64);
             }
+            progress.advance(block.len() as u64);
+            Ok(())
         };
         let workers = self.job.budget.workers;
-        workers::run(workers, work).into_iter().collect::<Result<()>>()?;
-        let spill = spill.into_inner().unwrap_or_else(|e| e.into_inner());
+        let spill = map_in_order(workers, blocks.into_iter(), spill, select, push)?;
         let records = spill.bytes() / side.record_bytes() as u64;
         let report = &mut self.state.report;
         report.add_phase("confirming", begun.elapsed().as_secs_f64());
