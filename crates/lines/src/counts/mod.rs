@@ -33,8 +33,7 @@ use crate::job_context::JobContext;
 use crate::output::Outputs;
 use crate::scan::{Batch, LineChunk, RecordEnds, Scratch, Ticket};
 use crate::setops::{
-    FIRST_RECORD, JobPasses, LineSelector, Partitioning, RecordSinks, Sample, Side, Spans,
-    positions_of_inputs,
+    FIRST_RECORD, JobPasses, LineSelector, Partitioning, Sample, Side, Spans, positions_of_inputs,
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter, TempDir};
@@ -224,7 +223,8 @@ impl Counter<'_> {
         let max = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
         let partitioning = Partitioning::new((2 * distinct / capacity.max(1) + 1).clamp(1, max));
         let mut spill = SpillWriter::new(&spill_file, partitioning.partitions(), half);
-        let mut starts = |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
+        let mut starts =
+            |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
         let pass = self.context.pass();
         let passes = JobPasses { pass, hasher: &self.hasher };
         let read = passes.write_records(
@@ -234,7 +234,8 @@ impl Counter<'_> {
             LineSelector::All,
             &partitioning,
             &mut starts,
-            RecordSinks { spill: &mut spill, keys: None, lines: None },
+            &mut spill,
+            None,
         )?;
         let length = inputs.iter().map(Input::known_length).sum::<Result<u64>>()?;
         let spans = Spans::new(length, SpillWriter::max_streams(half / 4 / workers));

@@ -10,7 +10,7 @@ use super::task::Task;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::memory::{Budget, least_records};
-use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, Partitioning, RecordSinks, Side};
+use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, Partitioning, Side};
 use crate::temp::{FileSummary, RecordStream, SectionWriter, SpillWriter};
 
 /// The filters that exclude lines.
@@ -77,7 +77,7 @@ impl Task<'_> {
         let passes = self.passes(&context);
         let mut start = |input: usize| Ok(base(&ranges[input]));
         let mut write_records = |selector: LineSelector<'_>| {
-            let sinks = RecordSinks { spill: &mut spill, keys: keys.as_mut(), lines: None };
+            let (spill, keys) = (&mut spill, keys.as_mut());
             passes.write_records(
                 "matching",
                 &refs,
@@ -85,7 +85,8 @@ impl Task<'_> {
                 selector,
                 &partitioning,
                 &mut start,
-                sinks,
+                spill,
+                keys,
             )
         };
         let seen = match narrow {

@@ -448,9 +448,7 @@ mod tests {
         assert!(log.insert(log.hasher().fingerprint(b"")).unwrap());
         let mut file = io::Cursor::new(Vec::new());
         assert_eq!(log.write_to(&mut file).unwrap(), 1);
-        let fingerprint = [
-            0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
-        ];
+        let fingerprint = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
         let mut expected = b"\x89PSEEN\r\n\x01\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
         expected.extend(0..16);
         expected.extend(b"\x01\0\0\0\0\0\0\0");

@@ -103,10 +103,12 @@ fn last_block(line: &[u8]) -> u128 {
         return u128::from_le_bytes(*block);
     }
     if let (Some(first), Some(last)) = (line.first_chunk(), line.last_chunk()) {
-        return u128::from(u64::from_le_bytes(*first)) | u128::from(u64::from_le_bytes(*last)) << 64;
+        return u128::from(u64::from_le_bytes(*first))
+            | u128::from(u64::from_le_bytes(*last)) << 64;
     }
     if let (Some(first), Some(last)) = (line.first_chunk(), line.last_chunk()) {
-        return u128::from(u32::from_le_bytes(*first)) | u128::from(u32::from_le_bytes(*last)) << 32;
+        return u128::from(u32::from_le_bytes(*first))
+            | u128::from(u32::from_le_bytes(*last)) << 32;
     }
     let byte = |at: usize| u128::from(line.get(at).copied().unwrap_or_default());
     byte(0) | byte(line.len() / 2) << 8 | byte(line.len().saturating_sub(1)) << 16
@@ -188,7 +190,8 @@ mod tests {
         let text: Vec<u8> = (0..4000).map(|_| rng.next_u64() as u8).collect();
         for length in (0..600).chain([1000, 3000]) {
             let words: Vec<_> = (0..64).map(|_| rng.next_u64()).collect();
-            let key = Key::new(|at| u128::from(words[2 * at]) << 64 | u128::from(words[2 * at + 1]));
+            let key =
+                Key::new(|at| u128::from(words[2 * at]) << 64 | u128::from(words[2 * at + 1]));
             let line = &text[rng.below(900)..][..length];
             let expected = key.fingerprint(line, round);
             let mut fast = Vec::new();

@@ -19,7 +19,7 @@
 //! | `in_memory` | the strategy for data that fits in memory |
 //! | `with_records`, `phases`, `narrowing` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
-//! | `kept` | what is kept in memory so that an input is not read again |
+//! | `kept` | records in memory, so that an input is not read again |
 //! | `journal`, `state` | resuming a job |
 //! | `estimate`, `simulation`, `spill_bounds` | what a job would cost |
 
@@ -41,9 +41,7 @@ pub use estimate::{Bounds, Counting, InputEstimate, JobEstimate};
 pub(crate) use join::{Partition, PartitionJoin};
 pub(super) use journal::Journal;
 pub use journal::forget_work;
-pub(crate) use passes::{
-    HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, RecordSinks, contains_any,
-};
+pub(crate) use passes::{HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, contains_any};
 pub use records::Side;
 pub(crate) use records::{FIRST_RECORD, Partitioning};
 
@@ -161,11 +159,8 @@ impl ExactJob<'_> {
             }
             None => sizes.choose(&self.budget),
         };
-        let plan = match self.journal.is_some() || printer.takes_rest() {
-            // A phase that is resumed reads its inputs; the other lines are not kept.
-            true => plan.without_kept(),
-            false => plan,
-        };
+        // A job that is resumed has no records in memory.
+        let plan = if self.journal.is_some() { plan.without_kept() } else { plan };
         // A resumed job has done a part of it.
         if !streams && self.journal.and_then(Journal::plan).is_none() {
             let bytes = self.expected_bytes(&sizes, plan, !printer.counts_only());

@@ -2,7 +2,6 @@
 
 use petal::{BloomFilter, ByteSize, Membership as _};
 
-use super::kept::KeptLines;
 use super::passes::{HASH_LOG_MEMORY, HashSink};
 use super::phases::{Kept, Phases};
 use super::records::Side;
@@ -55,8 +54,6 @@ pub(super) fn narrow_common(
                 ByteSize::bytes(bytes),
             )?),
         };
-        let keeps_lines = work.prints && work.plan.kept.lines > 0;
-        work.kept.lines = keeps_lines.then(|| KeptLines::new(work.job.delimiter, work.plan.kept.lines));
         let hits =
             work.write_records("matching", probe, probe_side, filter.as_ref(), Some(keys))?;
         let bytes = hits.iter().map(RecordStream::bytes).sum::<u64>();
@@ -83,7 +80,7 @@ pub(super) fn narrow_common(
         })?;
     }
     // Without candidates the records are still there.
-    phases.kept.drop_records();
+    phases.kept = Kept::default();
     for (j, other) in others.iter().enumerate() {
         if j != small {
             phases.phase(|work| {

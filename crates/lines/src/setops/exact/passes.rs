@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 use petal::{BatchResults, BloomFilter, Membership};
 
-use super::kept::{KeptLines, KeptRecords};
+use super::kept::KeptRecords;
 use super::records::{Partitioning, Side, encode_first_record};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
@@ -58,16 +58,6 @@ impl HashSink<'_> {
             Self::Log(_) => 0,
         }
     }
-}
-
-/// What a pass writes.
-pub(crate) struct RecordSinks<'s, 'a> {
-    /// Gets the records.
-    pub(crate) spill: &'s mut SpillWriter<'a>,
-    /// Gets the hashes of the lines that become records.
-    pub(crate) keys: Option<&'s mut HashSink<'a>>,
-    /// Gets the text of the lines of the first input that become records.
-    pub(crate) lines: Option<&'s mut KeptLines>,
 }
 
 /// Returns where an input begins if all are taken as one.
@@ -154,7 +144,8 @@ impl JobPasses<'_> {
     }
 
     /// Writes records of the selected lines to the streams of their partitions; those of the first
-    /// input with their positions, counted from the `start` of their input.
+    /// input with their positions, counted from the `start` of their input. The hashes of these lines
+    /// go to `keys`.
     #[expect(clippy::too_many_arguments, reason = "each has a different type")]
     pub(crate) fn write_records(
         &self,
@@ -164,9 +155,9 @@ impl JobPasses<'_> {
         selector: LineSelector<'_>,
         partitioning: &Partitioning,
         start: &mut Starts<'_>,
-        sinks: RecordSinks<'_, '_>,
+        spill: &mut SpillWriter<'_>,
+        mut keys: Option<&mut HashSink<'_>>,
     ) -> Result<PassStats> {
-        let RecordSinks { spill, mut keys, mut lines } = sinks;
         let (filters, mut is_selected) = match selector {
             LineSelector::All => (None, None),
             LineSelector::Filters(filters) => (Some(filters), None),
@@ -203,9 +194,6 @@ impl JobPasses<'_> {
                     Side::First => {
                         let position = start + batch.offset(line);
                         spill.push(part, &encode_first_record(fingerprint, position))?;
-                        if let Some(lines) = &mut lines {
-                            lines.add(position, batch.line(line))?;
-                        }
                     }
                 }
             }

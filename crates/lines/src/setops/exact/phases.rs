@@ -7,8 +7,8 @@ use petal::{BatchResults, BloomFilter, ByteSize, Membership};
 use super::ExactJob;
 use super::join::{Partition, PartitionJoin};
 use super::journal::Journal;
-use super::kept::{KeptLines, KeptRecords};
-use super::passes::{HashSink, LineSelector, RecordSinks};
+use super::kept::{Block, KeptRecords};
+use super::passes::{HashSink, LineSelector};
 use super::records::{FIRST_RECORD, OTHER_RECORD, Side};
 use super::state::State;
 use crate::error::{Error, Result};
@@ -36,22 +36,15 @@ pub(super) struct Phases<'a> {
     pub(super) kept: Kept,
 }
 
-/// What is in memory instead of being read again.
+/// Records of all lines of a side, if they are in memory.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// Records of all lines of the first input, and of the others.
-    first: Option<Vec<Vec<u8>>>,
-    others: Option<Vec<Vec<u8>>>,
-    /// The candidates of the first input.
-    pub(super) lines: Option<KeptLines>,
+    first: Option<Vec<Block>>,
+    others: Option<Vec<Block>>,
 }
 
 impl Kept {
-    pub(super) fn drop_records(&mut self) {
-        (self.first, self.others) = (None, None);
-    }
-
-    fn of(&mut self, side: Side) -> &mut Option<Vec<Vec<u8>>> {
+    fn of(&mut self, side: Side) -> &mut Option<Vec<Block>> {
         match side {
             Side::First => &mut self.first,
             Side::Other => &mut self.others,
@@ -249,29 +242,33 @@ impl<'a> Phases<'a> {
     /// [`confirm`](Self::confirm) for records in memory.
     fn confirm_kept(
         &mut self,
-        blocks: Vec<Vec<u8>>,
+        blocks: Vec<Block>,
         side: Side,
         filter: &BloomFilter,
     ) -> Result<Vec<RecordStream>> {
         let (begun, progress) = (Instant::now(), self.job.progress);
-        progress.phase("confirming", Some(blocks.iter().map(|block| block.len() as u64).sum()));
+        progress.phase(
+            "confirming",
+            Some(blocks.iter().map(|block| block.records().len() as u64).sum()),
+        );
         let allowance = self.reserve_memory(filter.size_bytes())?;
         let partitioning = &self.state.partitioning;
         let spill = SpillWriter::new(self.spill_file, partitioning.partitions(), allowance);
         let fingerprint =
             |record: &[u8]| record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default();
-        let select = |block: &Vec<u8>| {
+        let select = |block: &Block| {
             if progress.cancelled() {
                 return Err(Error::cancelled());
             }
-            let records = block.chunks_exact(side.record_bytes());
+            let records = block.records().chunks_exact(side.record_bytes());
             let hashes: Vec<_> = records.map(|record| fingerprint(record).low).collect();
             let mut found = BatchResults::new();
             filter.contains_mixed_hashes(&hashes, &mut found);
             Ok(found)
         };
         // The first record of equal ones decides, so they stay in order.
-        let push = |spill: &mut SpillWriter<'_>, block: Vec<u8>, found: BatchResults| {
+        let push = |spill: &mut SpillWriter<'_>, block: Block, found: BatchResults| {
+            let block = block.records();
             for at in found.iter() {
                 match side {
                     Side::First => {
@@ -322,8 +319,6 @@ impl<'a> Phases<'a> {
             LineSelector::Filters(std::slice::from_ref(filter))
         });
         let partitioning = &self.state.partitioning;
-        let lines = self.kept.lines.as_mut().filter(|_| side == Side::First);
-        let sinks = RecordSinks { spill: &mut spill, keys: keys.as_mut(), lines };
         let passes = self.job.passes();
         let stats = passes.write_records(
             what,
@@ -332,7 +327,8 @@ impl<'a> Phases<'a> {
             selector,
             partitioning,
             &mut starts(inputs),
-            sinks,
+            &mut spill,
+            keys.as_mut(),
         )?;
         let report = &mut self.state.report;
         report.add_pass(stats);

@@ -11,8 +11,8 @@ use super::spill_bounds::{RecordBytes, SpillBounds};
 use crate::fingerprint::Table;
 use crate::memory::least_records;
 use crate::setops::planning::Sample;
-use crate::setops::planning::{KEPT_HEAD, filter_bytes, is_within};
 use crate::setops::planning::{InputSizes, Interval, Plan, Strategy};
+use crate::setops::planning::{filter_bytes, is_within};
 use crate::setops::positions::Spans;
 use crate::setops::set_semantics::{BuildSide, SetOp};
 use crate::temp::SpillWriter;
@@ -208,9 +208,8 @@ impl Run<'_> {
 
     /// Reads an input again, or `lines` records of `size` bytes if they were kept within `limit`.
     fn read_again(&mut self, limit: u64, bytes: u64, lines: f64, size: usize) {
-        let records = lines * size as f64;
-        if is_within(limit, records, size as f64) {
-            self.records += records as u64;
+        if is_within(limit, lines, size) {
+            self.records += (lines * size as f64) as u64;
         } else {
             self.read_part(bytes);
         }
@@ -593,12 +592,6 @@ impl Run<'_> {
         self.spill.write_positions(listed, bytes);
         if dropped {
             return self.read_part(bytes);
-        }
-        let length = self.sizes.first.line_length() + KEPT_HEAD as f64;
-        let text = self.out.candidates as f64 * length;
-        if is_within(self.plan.kept.lines, text, length) {
-            self.records += text as u64;
-            return;
         }
         if kept >= 1.0 {
             let in_chunk = budget.chunk as f64 * lines / bytes.max(1) as f64;

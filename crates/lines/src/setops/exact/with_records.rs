@@ -1,10 +1,7 @@
 //! The strategies that write records: their phases in order, then the output.
 
-use std::time::Instant;
-
 use super::ExactJob;
 use super::journal::Journal;
-use super::kept::KeptLines;
 use super::narrowing::{narrow_common, narrow_diff};
 use super::phases::{Kept, Phases};
 use super::state::State;
@@ -70,7 +67,6 @@ pub(super) fn run(
     let marked = !printer.counts_only() || journal.is_some();
     work.decide(marked.then(|| Spans::new(length, SpillWriter::max_streams(share))))?;
     let memory = work.work();
-    let lines = work.kept.lines.filter(KeptLines::is_complete);
     *report = work.state.report;
     let State { polarity, count, positions, spans, .. } = work.state;
     let kept = match polarity {
@@ -82,18 +78,15 @@ pub(super) fn run(
         && !printer.counts_only()
         && (kept > 0 || printer.takes_rest())
     {
-        let positions =
-            PositionSet::new(spans, positions, &spill_file, memory, job.budget.workers);
-        if let Some(lines) = lines {
-            let begun = Instant::now();
-            lines.print(&positions, printer, job.progress)?;
-            report.add_phase("printing", begun.elapsed().as_secs_f64());
-        } else {
-            let pass = job.pass();
-            let chunks = pass.chunks();
-            let printed = print_positions(&chunks, &first, 0, polarity, &positions, printer)?;
-            report.add_pass(printed);
-        }
+        let positions = PositionSet::new(spans, positions, &spill_file, memory, job.budget.workers);
+        report.add_pass(print_positions(
+            &job.pass().chunks(),
+            &first,
+            0,
+            polarity,
+            &positions,
+            printer,
+        )?);
         report.set_survivors(kept);
     }
     printer.lines = before + kept;

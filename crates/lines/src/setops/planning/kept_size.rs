@@ -1,9 +1,6 @@
-//! Sizes of what an exact job keeps in memory instead of reading an input again.
+//! Sizes of the records that an exact job keeps in memory instead of reading an input again.
 
 use serde::{Deserialize, Serialize};
-
-/// Bytes kept before the text of a line: its position and its length.
-pub(crate) const KEPT_HEAD: usize = 12;
 
 /// Limits in bytes; 0: nothing is kept, and the input is read again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -12,19 +9,17 @@ pub(crate) struct KeptSizes {
     pub(crate) first: u64,
     /// Of the records of the other inputs.
     pub(crate) others: u64,
-    /// Of the text of the candidates.
-    pub(crate) lines: u64,
 }
 
 impl KeptSizes {
     pub(crate) fn total(self) -> u64 {
-        self.first + self.others + self.lines
+        self.first + self.others
     }
 }
 
 /// Returns the size of a block, of which at least 16 fit into a limit.
 pub(crate) fn block_bytes(limit: u64) -> u64 {
-    (limit / 16).min(1 << 20)
+    (limit / 16).min(32 << 20)
 }
 
 /// Takes from `free` the limit for about `bytes` bytes; 0 if it is not free.
@@ -40,11 +35,11 @@ pub(super) fn take(free: &mut u64, bytes: f64) -> u64 {
     }
 }
 
-/// Returns whether `bytes` bytes of entries of `each` bytes are within a limit.
-pub(crate) fn is_within(limit: u64, bytes: f64, each: f64) -> bool {
-    let block = block_bytes(limit) as f64;
-    let full = (block / each.max(1.0)).floor() * each.max(1.0);
-    full > 0.0 && (bytes / full).ceil() * block <= limit as f64
+/// Returns whether `records` records of `size` bytes are within a limit.
+pub(crate) fn is_within(limit: u64, records: f64, size: usize) -> bool {
+    let block = block_bytes(limit);
+    let in_block = block / size as u64;
+    in_block > 0 && (records / in_block as f64).ceil() * block as f64 <= limit as f64
 }
 
 /// Samples estimate the lines of files within a few percent.

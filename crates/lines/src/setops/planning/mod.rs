@@ -17,9 +17,9 @@ pub(super) use filter_size::{capacity_for_bytes, estimated_insertions};
 pub(super) use hash_sample::{HashSample, depth_of};
 pub(super) use interval::{CONFIDENCE, Interval};
 pub(super) use job_counts::{BaseCounts, InputCounts, JobCounts};
-pub(super) use kept_size::{KEPT_HEAD, block_bytes, is_within};
 #[cfg(test)]
 pub(super) use kept_size::TEST_MARGIN;
+pub(super) use kept_size::{block_bytes, is_within};
 pub use planner::Strategy;
 pub(super) use planner::{InputSizes, Place, Plan};
 pub(super) use sample::MAX_DECOMPRESSED;

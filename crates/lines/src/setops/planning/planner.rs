@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::cost;
 use super::filter_size::{filter_bytes, fpr};
 use super::interval::Interval;
-use super::kept_size::{KEPT_HEAD, KeptSizes, take};
 use super::job_counts::{BaseCounts, InputCounts, JobCounts};
+use super::kept_size::{KeptSizes, take};
 use super::sample::Sample;
 use crate::fingerprint::{Fingerprint, Table};
 use crate::memory::Budget;
@@ -275,15 +275,13 @@ impl InputSizes {
         };
         match (plan.strategy, self.op) {
             (Strategy::Narrow, SetOp::Common) => {
-                let Some((begin, next, _)) = self.sides(plan) else { return KeptSizes::default() };
+                let Some((begin, ..)) = self.sides(plan) else { return KeptSizes::default() };
                 let [lines, candidates] = [begin.lines as f64, self.candidates(plan, budget)];
                 let mut free = free(filters(lines, 2.0 * candidates), candidates);
                 if plan.build_from_first {
-                    return KeptSizes { first: take(&mut free, lines * first), ..Default::default() };
+                    return KeptSizes { first: take(&mut free, lines * first), others: 0 };
                 }
-                let text = candidates * (next.line_length() + KEPT_HEAD as f64);
-                let others = take(&mut free, lines * other);
-                KeptSizes { others, lines: take(&mut free, text), first: 0 }
+                KeptSizes { first: 0, others: take(&mut free, lines * other) }
             }
             (Strategy::Narrow, _) => {
                 let candidates = self.repeated_candidates(budget);
@@ -293,7 +291,7 @@ impl InputSizes {
                     true => 0,
                     false => take(&mut free, (all - mine) * other),
                 };
-                KeptSizes { others, first: take(&mut free, mine * first), lines: 0 }
+                KeptSizes { others, first: take(&mut free, mine * first) }
             }
             _ => KeptSizes::default(),
         }
@@ -338,9 +336,9 @@ impl InputSizes {
                 let table = cost::table(entries);
                 all().map(|s| reads * s.lines as f64 * (cost::key(length(s)) + table)).sum()
             }
-            (Strategy::Partition, _) => all()
-                .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s.lines as f64))
-                .sum(),
+            (Strategy::Partition, _) => {
+                all().map(|s| s.lines as f64 * cost::key(length(s)) + decide(s.lines as f64)).sum()
+            }
             (Strategy::Narrow, SetOp::Common) => {
                 let Some((begin, next, overlap)) = self.sides(plan) else { return f64::INFINITY };
                 let candidates = self.candidates(plan, budget);
