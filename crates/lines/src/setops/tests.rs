@@ -206,13 +206,9 @@ fn kept_records_equal_the_model() {
         let works = [30_000, 300_000, 600_000, 1 << 20, 2 << 20, 8 << 20, 64 << 20];
         let of_works = works.map(|work| read(work, 1.125, 1));
         assert!(of_works.is_sorted_by(|less, more| less >= more), "{op:?} {of_works:?}");
-        match op {
-            SetOp::Common => {
-                assert_eq!(of_works[6], lengths + files[0].len() as u64);
-                assert_eq!(of_margins[..3], [of_works[6] + files[1].len() as u64; 3]);
-            }
-            SetOp::Diff => assert_eq!(of_works[6], lengths + files[0].len() as u64),
-            _ => {}
+        if op == SetOp::Common {
+            assert_eq!(of_works[6], lengths + files[0].len() as u64);
+            assert_eq!(of_margins[..3], [of_works[6] + files[1].len() as u64; 3]);
         }
     }
 }

@@ -3,7 +3,7 @@
 use petal::{BloomFilter, ByteSize, Membership as _};
 
 use super::passes::{HASH_LOG_MEMORY, HashSink};
-use super::phases::{Kept, Phases};
+use super::phases::Phases;
 use super::records::Side;
 use crate::error::Result;
 use crate::input::Input;
@@ -80,7 +80,7 @@ pub(super) fn narrow_common(
         })?;
     }
     // Without candidates the records are still there.
-    phases.kept = Kept::default();
+    phases.kept = None;
     for (j, other) in others.iter().enumerate() {
         if j != small {
             phases.phase(|work| {
@@ -136,7 +136,6 @@ pub(super) fn narrow_diff(
     let report = &mut phases.state.report;
     if candidates > report.first_lines / 2 {
         // Most lines are candidates: filters do not help.
-        phases.kept = Kept::default();
         phases.state.polarity = Polarity::Kept;
         report.strategy = Strategy::Narrow.name_then_partition().into();
         (report.candidates, report.false_promised) = (0, None);

@@ -33,29 +33,14 @@ pub(super) struct Phases<'a> {
     pub(super) state: State,
     /// Number of the current phase.
     pub(super) step: usize,
-    pub(super) kept: Kept,
-}
-
-/// Records of all lines of a side, if they are in memory.
-#[derive(Default)]
-pub(super) struct Kept {
-    first: Option<Vec<Block>>,
-    others: Option<Vec<Block>>,
-}
-
-impl Kept {
-    fn of(&mut self, side: Side) -> &mut Option<Vec<Block>> {
-        match side {
-            Side::First => &mut self.first,
-            Side::Other => &mut self.others,
-        }
-    }
+    /// Records of all lines of the build side, if they are in memory.
+    pub(super) kept: Option<Vec<Block>>,
 }
 
 impl<'a> Phases<'a> {
     /// Returns the memory that is not for what is kept.
     pub(super) fn work(&self) -> u64 {
-        self.job.budget.work - self.plan.kept.total()
+        self.job.budget.work - self.plan.kept
     }
 
     /// Runs a phase unless an earlier run of this job has finished it. Its result is in `state` only.
@@ -185,15 +170,12 @@ impl<'a> Phases<'a> {
         filter: &mut BloomFilter,
         known: Option<&mut HashSink<'_>>,
     ) -> Result<PassStats> {
-        let max = match side {
-            Side::First => self.plan.kept.first,
-            Side::Other => self.plan.kept.others,
-        };
+        let max = self.plan.kept;
         let mut records = (max > 0).then(|| KeptRecords::new(side, max));
         let mut start = starts(inputs);
         let kept = records.as_mut().map(|records| (records, &mut start as _));
         let stats = self.job.passes().fill(inputs, filter, known, kept)?;
-        *self.kept.of(side) = records.and_then(KeptRecords::finish);
+        self.kept = records.and_then(KeptRecords::finish);
         self.state.report.add_pass(stats);
         if side == Side::First {
             self.state.report.first_lines = stats.lines;
@@ -231,7 +213,7 @@ impl<'a> Phases<'a> {
     /// Writes records of the lines that the filter of the candidates may contain.
     pub(super) fn confirm(&mut self, inputs: &[&Input], side: Side) -> Result<Vec<RecordStream>> {
         let filter = self.candidate_filter()?;
-        let streams = match self.kept.of(side).take() {
+        let streams = match self.kept.take() {
             Some(blocks) => self.confirm_kept(blocks, side, &filter)?,
             None => self.write_records("confirming", inputs, side, Some(&filter), None)?,
         };

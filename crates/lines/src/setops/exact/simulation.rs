@@ -118,7 +118,7 @@ impl ExactJob<'_> {
         with_output: bool,
         chance: Chance,
     ) -> Run<'a> {
-        let work = self.budget.work - plan.kept.total();
+        let work = self.budget.work - plan.kept;
         let mut run = Run {
             sizes,
             plan,
@@ -203,16 +203,7 @@ struct Rest {
 
 impl Run<'_> {
     fn work(&self) -> u64 {
-        self.job.budget.work - self.plan.kept.total()
-    }
-
-    /// Reads an input again, or `lines` records of `size` bytes if they were kept within `limit`.
-    fn read_again(&mut self, limit: u64, bytes: u64, lines: f64, size: usize) {
-        if is_within(limit, lines, size) {
-            self.records += (lines * size as f64) as u64;
-        } else {
-            self.read_part(bytes);
-        }
+        self.job.budget.work - self.plan.kept
     }
 
     fn read(&mut self, sample: &Sample) {
@@ -481,11 +472,12 @@ impl Run<'_> {
             bytes => (bytes, self.filter(self.out.candidates, bytes).1),
         };
         let least_size = if filter == 0 { 0 } else { size };
-        let limit = self.plan.kept.first.max(self.plan.kept.others);
         let confirm = |run: &mut Self, sample: &Sample, shared: [f64; 3], record| {
-            // Of several others only one is kept.
-            let limit = if std::ptr::eq(sample, begin) { limit } else { 0 };
-            run.read_again(limit, sample.bytes, sample.lines as f64, record);
+            let is_kept = is_within(run.plan.kept, sample.lines as f64, record);
+            match std::ptr::eq(sample, begin) && is_kept {
+                true => run.records += sample.lines * record as u64,
+                false => run.read(sample),
+            }
             let [lower, value, upper] = shared;
             let wrong = (sample.lines as f64 - value).max(0.0) * rate;
             let [least_wrong, _] = false_lines(sample, upper, rate);
@@ -541,15 +533,14 @@ impl Run<'_> {
             .map(|j| sizes.others[j].lines as f64 * sizes.share_in_first(j))
             .sum();
         if !sizes.others.is_empty() {
-            let bytes = sizes.others.iter().map(|other| other.bytes).sum::<u64>();
-            self.read_again(self.plan.kept.others, bytes, of_others, OTHER_RECORD);
+            self.out.passes += 1;
+            self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
             let wrong = (of_others - shared) * rate;
             let [lower, upper] = false_positives(wrong).map(|wrong| shared + wrong);
             let records = [lower, shared + wrong, upper];
             self.write_records(records, upper, OTHER_RECORD, [0, size]);
         }
-        let lines = sizes.first.lines as f64;
-        self.read_again(self.plan.kept.first, sizes.first.bytes, lines, FIRST_RECORD);
+        self.read(&sizes.first);
         // The first occurrence of a repeated line is a record too.
         let copies = (sizes.first.lines - sizes.first.distinct.min(sizes.first.lines)) as f64;
         let lines = right + wrong + copies;

@@ -3,7 +3,7 @@
 use super::ExactJob;
 use super::journal::Journal;
 use super::narrowing::{narrow_common, narrow_diff};
-use super::phases::{Kept, Phases};
+use super::phases::Phases;
 use super::state::State;
 use crate::error::Result;
 use crate::fingerprint::Table;
@@ -50,7 +50,7 @@ pub(super) fn run(
         prints: !printer.counts_only(),
         state,
         step: 0,
-        kept: Kept::default(),
+        kept: None,
     };
     match (plan.strategy, job.op) {
         (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {

@@ -1,38 +1,15 @@
 //! Sizes of the records that an exact job keeps in memory instead of reading an input again.
 
-use serde::{Deserialize, Serialize};
-
-/// Limits in bytes; 0: nothing is kept, and the input is read again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct KeptSizes {
-    /// Of the records of the first input.
-    pub(crate) first: u64,
-    /// Of the records of the other inputs.
-    pub(crate) others: u64,
-}
-
-impl KeptSizes {
-    pub(crate) fn total(self) -> u64 {
-        self.first + self.others
-    }
-}
-
 /// Returns the size of a block, of which at least 16 fit into a limit.
 pub(crate) fn block_bytes(limit: u64) -> u64 {
     (limit / 16).min(32 << 20)
 }
 
-/// Takes from `free` the limit for about `bytes` bytes; 0 if it is not free.
-pub(super) fn take(free: &mut u64, bytes: f64) -> u64 {
+/// Returns the limit for about `bytes` bytes; 0 if that is not free.
+pub(super) fn limit(bytes: f64, free: u64) -> u64 {
     // One block in 16 may be almost empty.
     let limit = (bytes * margin() * 16.0 / 15.0) as u64 + 16 * 128;
-    match free.checked_sub(limit) {
-        Some(rest) => {
-            *free = rest;
-            limit
-        }
-        None => 0,
-    }
+    if limit <= free { limit } else { 0 }
 }
 
 /// Returns whether `records` records of `size` bytes are within a limit.

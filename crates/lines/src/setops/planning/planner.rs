@@ -9,7 +9,7 @@ use super::cost;
 use super::filter_size::{filter_bytes, fpr};
 use super::interval::Interval;
 use super::job_counts::{BaseCounts, InputCounts, JobCounts};
-use super::kept_size::{KeptSizes, take};
+use super::kept_size::limit;
 use super::sample::Sample;
 use crate::fingerprint::{Fingerprint, Table};
 use crate::memory::Budget;
@@ -74,14 +74,15 @@ pub(crate) struct Plan {
     /// `Narrow` for `common`: size of the filter of the candidates if it fits besides the first one
     /// and is filled at the same time; 0 if the hashes of the candidates are logged first.
     pub(crate) candidate_filter_bytes: u64,
-    /// `Narrow`: what is kept in memory instead of being read again.
-    pub(crate) kept: KeptSizes,
+    /// `Narrow` for `common`: maximum bytes of the records of the build side that are kept in memory;
+    /// 0 if that side is read again.
+    pub(crate) kept: u64,
 }
 
 impl Plan {
     /// Returns the plan that reads inputs again.
     pub(crate) fn without_kept(self) -> Self {
-        Self { kept: KeptSizes::default(), ..self }
+        Self { kept: 0, ..self }
     }
 }
 
@@ -197,8 +198,7 @@ impl InputSizes {
             _ => strategy,
         };
         let smallest = self.smallest_other();
-        let kept = KeptSizes::default();
-        let (entries, candidate_filter_bytes) = (0, 0);
+        let (entries, candidate_filter_bytes, kept) = (0, 0, 0);
         let plan =
             Plan { strategy, build_from_first, smallest, entries, candidate_filter_bytes, kept };
         let entries = self.entries(plan, budget);
@@ -261,40 +261,21 @@ impl InputSizes {
         if first.saturating_add(second) <= budget.work / 8 * 7 { second } else { 0 }
     }
 
-    /// Returns what is kept of the memory that filters and records leave.
-    fn kept(&self, plan: Plan, budget: &Budget) -> KeptSizes {
-        // Of the first input, records have positions.
+    /// For `Narrow` of `common`: returns the memory for the records of the build side, if filters and
+    /// candidates leave it.
+    fn kept(&self, plan: Plan, budget: &Budget) -> u64 {
+        let sides = self.sides(plan).filter(|_| self.op == SetOp::Common);
+        let Some((begin, ..)) = sides.filter(|_| plan.strategy == Strategy::Narrow) else {
+            return 0;
+        };
+        // Records of the first input have positions.
         let [other, first] = [Fingerprint::BYTES, Fingerprint::BYTES + 8].map(|size| size as f64);
-        // Both sides have a record of each candidate.
-        let free = |filters: f64, candidates: f64| {
-            let records = candidates * (first + other);
-            (budget.work / 16 * 15).saturating_sub((filters + records) as u64)
-        };
-        let filters = |lines: f64, candidates: f64| {
-            [lines, candidates].map(|keys| filter_bytes(keys as u64, u64::MAX) as f64).iter().sum()
-        };
-        match (plan.strategy, self.op) {
-            (Strategy::Narrow, SetOp::Common) => {
-                let Some((begin, ..)) = self.sides(plan) else { return KeptSizes::default() };
-                let [lines, candidates] = [begin.lines as f64, self.candidates(plan, budget)];
-                let mut free = free(filters(lines, 2.0 * candidates), candidates);
-                if plan.build_from_first {
-                    return KeptSizes { first: take(&mut free, lines * first), others: 0 };
-                }
-                KeptSizes { first: 0, others: take(&mut free, lines * other) }
-            }
-            (Strategy::Narrow, _) => {
-                let candidates = self.repeated_candidates(budget);
-                let [mine, all] = [self.first.lines, self.lines()].map(|lines| lines as f64);
-                let mut free = free(filters(all, candidates), candidates);
-                let others = match self.others.is_empty() {
-                    true => 0,
-                    false => take(&mut free, (all - mine) * other),
-                };
-                KeptSizes { others, first: take(&mut free, mine * first) }
-            }
-            _ => KeptSizes::default(),
-        }
+        let candidates = self.candidates(plan, budget);
+        let filters = [begin.lines, candidates as u64 * 2].map(|keys| filter_bytes(keys, u64::MAX));
+        let records = candidates * (first + other);
+        let taken = filters.iter().sum::<u64>().saturating_add(records as u64);
+        let each = if plan.build_from_first { first } else { other };
+        limit(begin.lines as f64 * each, (budget.work / 16 * 15).saturating_sub(taken))
     }
 
     /// Returns the number of lines of the first input that a filter of all lines before them may
@@ -314,7 +295,7 @@ impl InputSizes {
         let read =
             |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
         // A second look at a line, in the input or in memory.
-        let again = |sample: &Sample, kept: u64| match kept {
+        let again = |sample: &Sample| match plan.kept {
             0 => read(sample),
             _ => sample.lines as f64 * (cost::KEPT + cost::FILTER),
         };
@@ -346,17 +327,13 @@ impl InputSizes {
                 let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
                 let back = shared + (begin.lines as f64 - shared) * back_rate;
                 all().map(read).sum::<f64>()
-                    + again(begin, plan.kept.first.max(plan.kept.others))
+                    + again(begin)
                     + decide(candidates)
                     + (self.others.len() as f64) * decide(back)
             }
             (Strategy::Narrow, _) => {
                 let lines = self.repeated_candidates(budget);
-                let others = self.others.iter().map(|other| again(other, plan.kept.others));
-                all().map(read).sum::<f64>()
-                    + again(&self.first, plan.kept.first)
-                    + others.sum::<f64>()
-                    + 2.0 * decide(lines)
+                2.0 * all().map(read).sum::<f64>() + 2.0 * decide(lines)
             }
         };
         lines + passes * cost::PASS
