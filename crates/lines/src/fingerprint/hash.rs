@@ -31,8 +31,9 @@ impl Fingerprint {
     pub(crate) const BYTES: usize = 16;
 
     #[inline]
-    pub(super) fn new(high: u64, low: u64) -> Self {
-        Self { high, low: if high | low == 0 { 1 } else { low } }
+    fn new(hash: u128) -> Self {
+        let hash = hash.max(1);
+        Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
     pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -125,14 +126,14 @@ impl LineHasher {
         if self.is_public {
             self.spec.hash_all(lines, hashes);
         } else {
-            self.key.for_each(lines, |fingerprint| hashes.push(fingerprint.low));
+            self.key.for_each(lines, |hash| hashes.push(Fingerprint::new(hash).low));
         }
     }
 
     /// Returns the 128-bit fingerprint of a line.
     pub(crate) fn fingerprint(&self, line: &[u8]) -> Fingerprint {
         let mut found = Fingerprint::default();
-        self.key.for_each([line].into_iter(), |fingerprint| found = fingerprint);
+        self.key.for_each([line].into_iter(), |hash| found = Fingerprint::new(hash));
         found
     }
 
@@ -142,7 +143,7 @@ impl LineHasher {
         lines: impl Iterator<Item = &'a [u8]>,
         fingerprints: &mut Vec<Fingerprint>,
     ) {
-        self.key.for_each(lines, |fingerprint| fingerprints.push(fingerprint));
+        self.key.for_each(lines, |hash| fingerprints.push(Fingerprint::new(hash)));
     }
 }
 

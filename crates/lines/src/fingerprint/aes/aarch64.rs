@@ -6,14 +6,14 @@ use std::arch::aarch64::{
     uint8x16_t, vaeseq_u8, vaesmcq_u8, vdupq_n_u8, vreinterpretq_p128_u8, vreinterpretq_u8_p128,
 };
 
-use super::{Fingerprint, Key};
+use super::Key;
 
-/// Passes the fingerprint of each line to `each`.
+/// Passes the hash of each line to `each`.
 #[target_feature(enable = "neon,aes")]
 pub(super) fn for_each<'a>(
     key: &Key,
     lines: impl Iterator<Item = &'a [u8]>,
-    mut each: impl FnMut(Fingerprint),
+    mut each: impl FnMut(u128),
 ) {
     let round = |block: u128, key: u128| {
         let block: uint8x16_t = vreinterpretq_u8_p128(block);
@@ -22,6 +22,6 @@ pub(super) fn for_each<'a>(
         vreinterpretq_p128_u8(mixed) ^ key
     };
     for line in lines {
-        each(key.fingerprint(line, round));
+        each(key.hash(line, round));
     }
 }

@@ -7,24 +7,24 @@ use std::arch::x86_64::{
     _mm_set_epi64x, _mm_setzero_si128, _mm_xor_si128,
 };
 
-use super::{BLOCK, Fingerprint, GROUP, Key, ROUNDS, last_block};
+use super::{BLOCK, GROUP, Key, ROUNDS, last_block};
 
-/// Passes the fingerprint of each line to `each`.
+/// Passes the hash of each line to `each`.
 #[target_feature(enable = "avx,aes")]
 pub(super) fn for_each<'a>(
     key: &Key,
     lines: impl Iterator<Item = &'a [u8]>,
-    mut each: impl FnMut(Fingerprint),
+    mut each: impl FnMut(u128),
 ) {
     let rounds = key.rounds.map(|round| register(round));
     for line in lines {
-        each(fingerprint(key, &rounds, line));
+        each(hash(key, &rounds, line));
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx,aes")]
-fn fingerprint(key: &Key, rounds: &[__m128i; ROUNDS], line: &[u8]) -> Fingerprint {
+fn hash(key: &Key, rounds: &[__m128i; ROUNDS], line: &[u8]) -> u128 {
     let (mut whole, tail) = line.as_chunks();
     let mut sum = _mm_setzero_si128();
     loop {
@@ -46,7 +46,7 @@ fn fingerprint(key: &Key, rounds: &[__m128i; ROUNDS], line: &[u8]) -> Fingerprin
         whole = rest;
     }
     let (low, high) = (_mm_cvtsi128_si64(sum), _mm_extract_epi64::<1>(sum));
-    Fingerprint::new(high.cast_unsigned(), low.cast_unsigned() ^ line.len() as u64)
+    u128::from(high.cast_unsigned()) << 64 | u128::from(low.cast_unsigned() ^ line.len() as u64)
 }
 
 #[inline]
