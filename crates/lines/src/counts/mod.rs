@@ -223,8 +223,7 @@ impl Counter<'_> {
         let max = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
         let partitioning = Partitioning::new((2 * distinct / capacity.max(1) + 1).clamp(1, max));
         let mut spill = SpillWriter::new(&spill_file, partitioning.partitions(), half);
-        let mut starts =
-            |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
+        let starts = |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
         let pass = self.context.pass();
         let passes = JobPasses { pass, hasher: &self.hasher };
         let read = passes.write_records(
@@ -233,7 +232,7 @@ impl Counter<'_> {
             Side::First,
             LineSelector::All,
             &partitioning,
-            &mut starts,
+            starts,
             &mut spill,
             None,
         )?;

@@ -75,7 +75,7 @@ impl Task<'_> {
             narrows.then(|| HashSink::Log(SpillWriter::new(&spill_file, 1, HASH_LOG_MEMORY)));
         let refs: Vec<_> = inputs.iter().collect();
         let passes = self.passes(&context);
-        let mut start = |input: usize| Ok(base(&ranges[input]));
+        let start = |input: usize| Ok(base(&ranges[input]));
         let mut write_records = |selector: LineSelector<'_>| {
             let (spill, keys) = (&mut spill, keys.as_mut());
             passes.write_records(
@@ -84,7 +84,7 @@ impl Task<'_> {
                 side,
                 selector,
                 &partitioning,
-                &mut start,
+                start,
                 spill,
                 keys,
             )

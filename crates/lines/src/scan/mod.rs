@@ -15,4 +15,4 @@ pub(crate) use batch::{Batch, Scratch};
 pub(crate) use chunks::{Chunks, LineChunk};
 pub(crate) use pass::{Pass, PassStats};
 pub(crate) use record_ends::RecordEnds;
-pub(crate) use sequencer::{Ticket, map_in_order};
+pub(crate) use sequencer::Ticket;

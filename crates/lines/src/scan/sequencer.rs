@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::error::Result;
-use crate::workers;
 
 /// Gives the turn to chunks in ascending order.
 pub(super) struct Sequencer<S> {
@@ -97,36 +96,6 @@ impl<S> Sequencer<S> {
     pub(super) fn wake_all(&self) {
         self.called.iter().for_each(Condvar::notify_all);
     }
-}
-
-/// Maps items on several threads, and folds the results into the shared state in the order of the items.
-pub(crate) fn map_in_order<T: Send, R, S: Send>(
-    workers: usize,
-    items: impl Iterator<Item = T> + Send,
-    shared: S,
-    map: impl Fn(&T) -> Result<R> + Sync,
-    fold: impl Fn(&mut S, T, R) -> Result<()> + Sync,
-) -> Result<S> {
-    let items = Mutex::new((0..).zip(items));
-    let turns = Sequencer::new(shared, workers.max(1));
-    let one = |number, item| {
-        let mapped = map(&item);
-        let Some(mut turn) = turns.wait(number) else { return };
-        match mapped.and_then(|mapped| fold(&mut turn.shared, item, mapped)) {
-            Ok(()) => turns.end(turn),
-            Err(error) => turns.stop(Some(turn), Err(error)),
-        }
-    };
-    workers::run(workers.max(1), || {
-        let _wake = WakeOnPanic(&turns);
-        while !turns.is_over() {
-            let next = items.lock().unwrap_or_else(|e| e.into_inner()).next();
-            let Some((number, item)) = next else { return };
-            one(number, item);
-        }
-    });
-    let turn = turns.state.into_inner().unwrap_or_else(|e| e.into_inner());
-    turn.result.map(|()| turn.shared)
 }
 
 /// Wakes all workers if this one panics; otherwise they would wait forever.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::approximate::ApproximateJob;
 use super::exact::{ExactJob, Journal};
-use super::planning::{Strategy, TEST_MARGIN};
+use super::planning::Strategy;
 use super::report::Report;
 use super::set_semantics::SetOp;
 use crate::fingerprint::LineHasher;
@@ -177,38 +177,6 @@ fn every_overlap_and_strategy_equals_the_model() {
                     }
                 }
             }
-        }
-    }
-}
-
-/// More memory, fewer readings; a limit that the records exceed only costs a reading.
-#[test]
-fn kept_records_equal_the_model() {
-    let mut files = overlapping(20_011, 0.25);
-    // A last line without its end, and long lines.
-    files[0].extend(b"x".repeat(500));
-    files[1].extend([&b"x".repeat(400), &b"\n"[..], &b"x".repeat(500)].concat());
-    let lengths = files.iter().map(|file| file.len() as u64).sum::<u64>();
-    for op in OPS {
-        let expected = expect(op, &files, b'\n');
-        let read = |work: u64, margin: f64, workers| {
-            TEST_MARGIN.set(margin);
-            let (delimiter, streams, print) = (b'\n', 0, true);
-            let (strategy, budget) = (Some(Strategy::Narrow), budget(work, workers, 4096));
-            let setting = Setting { op, budget, strategy, delimiter, streams, print };
-            let (out, report) = run(&files, &setting);
-            TEST_MARGIN.set(1.125);
-            assert!(out == expected, "{op:?} {work} {margin}: {report:?}");
-            report.bytes_read
-        };
-        // 0.9: the limits are reached at the end, 0.3: before the middle.
-        let of_margins = [0.0, 0.3, 0.9, 1.125].map(|margin| read(8 << 20, margin, 2));
-        let works = [30_000, 300_000, 600_000, 1 << 20, 2 << 20, 8 << 20, 64 << 20];
-        let of_works = works.map(|work| read(work, 1.125, 1));
-        assert!(of_works.is_sorted_by(|less, more| less >= more), "{op:?} {of_works:?}");
-        if op == SetOp::Common {
-            assert_eq!(of_works[6], lengths + files[0].len() as u64);
-            assert_eq!(of_margins[..3], [of_works[6] + files[1].len() as u64; 3]);
         }
     }
 }

@@ -19,7 +19,6 @@
 //! | `in_memory` | the strategy for data that fits in memory |
 //! | `with_records`, `phases`, `narrowing` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
-//! | `kept` | records in memory, so that an input is not read again |
 //! | `journal`, `state` | resuming a job |
 //! | `estimate`, `simulation`, `spill_bounds` | what a job would cost |
 
@@ -27,7 +26,6 @@ mod estimate;
 mod in_memory;
 mod join;
 mod journal;
-mod kept;
 mod narrowing;
 mod passes;
 mod phases;
@@ -159,8 +157,6 @@ impl ExactJob<'_> {
             }
             None => sizes.choose(&self.budget),
         };
-        // A job that is resumed has no records in memory.
-        let plan = if self.journal.is_some() { plan.without_kept() } else { plan };
         // A resumed job has done a part of it.
         if !streams && self.journal.and_then(Journal::plan).is_none() {
             let bytes = self.expected_bytes(&sizes, plan, !printer.counts_only());

@@ -40,8 +40,12 @@ pub(super) fn narrow_common(
         let memory = work.work() - least_records(work.work());
         let mut filter =
             BloomFilter::with_memory(lines.max(1), ByteSize::bytes(filter_bytes(lines, memory)))?;
-        work.fill(build, build_side, &mut filter, None)?;
+        work.fill(build, &mut filter)?;
         work.state.filter = Some(filter);
+        if build_side == Side::First {
+            let report = &mut work.state.report;
+            report.first_lines = report.phases.last().map_or(0, |phase| phase.lines);
+        }
         Ok(())
     })?;
     phases.phase(|work| {
@@ -79,8 +83,6 @@ pub(super) fn narrow_common(
             Ok(())
         })?;
     }
-    // Without candidates the records are still there.
-    phases.kept = None;
     for (j, other) in others.iter().enumerate() {
         if j != small {
             phases.phase(|work| {
@@ -106,8 +108,7 @@ pub(super) fn narrow_diff(
     if !others.is_empty() {
         phases.phase(|work| {
             let mut filter = filter_all(work, sizes)?;
-            let others: Vec<_> = others.iter().collect();
-            work.fill(&others, Side::Other, &mut filter, None)?;
+            work.fill(&others.iter().collect::<Vec<_>>(), &mut filter)?;
             work.state.filter = Some(filter);
             Ok(())
         })?;
@@ -120,8 +121,10 @@ pub(super) fn narrow_diff(
         };
         let before = filter.inserted();
         let mut known = HashSink::Log(key_log(work));
-        work.fill(work.first, Side::First, &mut filter, Some(&mut known))?;
+        let stats = work.job.passes().fill(work.first, &mut filter, Some(&mut known))?;
         let report = &mut work.state.report;
+        report.add_pass(stats);
+        report.first_lines = stats.lines;
         let keys = known.into_log();
         report.candidates = keys.bytes() / 8;
         report.set_survivors(report.candidates);

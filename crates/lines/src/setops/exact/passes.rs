@@ -14,7 +14,6 @@ use std::ops::ControlFlow;
 
 use petal::{BatchResults, BloomFilter, Membership};
 
-use super::kept::KeptRecords;
 use super::records::{Partitioning, Side, encode_first_record};
 use crate::error::Result;
 use crate::fingerprint::LineHasher;
@@ -60,9 +59,6 @@ impl HashSink<'_> {
     }
 }
 
-/// Returns where an input begins if all are taken as one.
-pub(crate) type Starts<'a> = dyn FnMut(usize) -> Result<u64> + Send + 'a;
-
 /// The passes of one job.
 #[derive(Clone, Copy)]
 pub(crate) struct JobPasses<'a> {
@@ -107,27 +103,18 @@ fn keep_selected(scratch: &mut Scratch) {
 
 impl JobPasses<'_> {
     /// Inserts every line into a filter. The hashes of lines that the filter already reports as
-    /// present go to `known`, the records of all lines to `kept`, with positions from `start`.
+    /// present go to `known`.
     pub(crate) fn fill(
         &self,
         inputs: &[&Input],
         filter: &mut BloomFilter,
         mut known: Option<&mut HashSink<'_>>,
-        mut kept: Option<(&mut KeptRecords, &mut Starts<'_>)>,
     ) -> Result<PassStats> {
-        let keeps = kept.is_some();
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| match keeps {
-            true => scratch.fingerprint_lines(batch, self.hasher),
-            false => scratch.hash_lines(batch, self.hasher),
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.hash_lines(batch, self.hasher);
         };
-        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
-            if let Some((records, start)) = &mut kept {
-                let start = start(batch.input)?;
-                for (line, &fingerprint) in scratch.fingerprints.iter().enumerate() {
-                    records.add(fingerprint, start + batch.offset(line))?;
-                }
-            }
             if let Some(known) = &mut known {
                 let mut kept = 0;
                 for at in 0..scratch.hashes.len() {
@@ -154,7 +141,7 @@ impl JobPasses<'_> {
         side: Side,
         selector: LineSelector<'_>,
         partitioning: &Partitioning,
-        start: &mut Starts<'_>,
+        mut start: impl FnMut(usize) -> Result<u64> + Send,
         spill: &mut SpillWriter<'_>,
         mut keys: Option<&mut HashSink<'_>>,
     ) -> Result<PassStats> {

@@ -2,20 +2,18 @@
 
 use std::time::Instant;
 
-use petal::{BatchResults, BloomFilter, ByteSize, Membership};
+use petal::{BloomFilter, ByteSize, Membership};
 
 use super::ExactJob;
 use super::join::{Partition, PartitionJoin};
 use super::journal::Journal;
-use super::kept::{Block, KeptRecords};
 use super::passes::{HashSink, LineSelector};
-use super::records::{FIRST_RECORD, OTHER_RECORD, Side};
+use super::records::Side;
 use super::state::State;
-use crate::error::{Error, Result};
-use crate::fingerprint::{Fingerprint, Table};
+use crate::error::Result;
+use crate::fingerprint::Table;
 use crate::input::Input;
 use crate::memory::least_records;
-use crate::scan::{PassStats, map_in_order};
 use crate::setops::planning::{Plan, filter_bytes};
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::set_semantics::SetOp;
@@ -33,14 +31,11 @@ pub(super) struct Phases<'a> {
     pub(super) state: State,
     /// Number of the current phase.
     pub(super) step: usize,
-    /// Records of all lines of the build side, if they are in memory.
-    pub(super) kept: Option<Vec<Block>>,
 }
 
 impl<'a> Phases<'a> {
-    /// Returns the memory that is not for what is kept.
     pub(super) fn work(&self) -> u64 {
-        self.job.budget.work - self.plan.kept
+        self.job.budget.work
     }
 
     /// Runs a phase unless an earlier run of this job has finished it. Its result is in `state` only.
@@ -162,25 +157,9 @@ impl<'a> Phases<'a> {
         })
     }
 
-    /// Inserts every line of a side into a filter, and keeps the records if the plan says so.
-    pub(super) fn fill(
-        &mut self,
-        inputs: &[&Input],
-        side: Side,
-        filter: &mut BloomFilter,
-        known: Option<&mut HashSink<'_>>,
-    ) -> Result<PassStats> {
-        let max = self.plan.kept;
-        let mut records = (max > 0).then(|| KeptRecords::new(side, max));
-        let mut start = starts(inputs);
-        let kept = records.as_mut().map(|records| (records, &mut start as _));
-        let stats = self.job.passes().fill(inputs, filter, known, kept)?;
-        self.kept = records.and_then(KeptRecords::finish);
-        self.state.report.add_pass(stats);
-        if side == Side::First {
-            self.state.report.first_lines = stats.lines;
-        }
-        Ok(stats)
+    pub(super) fn fill(&mut self, inputs: &[&Input], filter: &mut BloomFilter) -> Result<()> {
+        self.state.report.add_pass(self.job.passes().fill(inputs, filter, None)?);
+        Ok(())
     }
 
     /// Takes the filter that an earlier phase has filled.
@@ -213,67 +192,9 @@ impl<'a> Phases<'a> {
     /// Writes records of the lines that the filter of the candidates may contain.
     pub(super) fn confirm(&mut self, inputs: &[&Input], side: Side) -> Result<Vec<RecordStream>> {
         let filter = self.candidate_filter()?;
-        let streams = match self.kept.take() {
-            Some(blocks) => self.confirm_kept(blocks, side, &filter)?,
-            None => self.write_records("confirming", inputs, side, Some(&filter), None)?,
-        };
+        let streams = self.write_records("confirming", inputs, side, Some(&filter), None)?;
         self.state.filter = Some(filter);
         Ok(streams)
-    }
-
-    /// [`confirm`](Self::confirm) for records in memory.
-    fn confirm_kept(
-        &mut self,
-        blocks: Vec<Block>,
-        side: Side,
-        filter: &BloomFilter,
-    ) -> Result<Vec<RecordStream>> {
-        let (begun, progress) = (Instant::now(), self.job.progress);
-        progress.phase(
-            "confirming",
-            Some(blocks.iter().map(|block| block.records().len() as u64).sum()),
-        );
-        let allowance = self.reserve_memory(filter.size_bytes())?;
-        let partitioning = &self.state.partitioning;
-        let spill = SpillWriter::new(self.spill_file, partitioning.partitions(), allowance);
-        let fingerprint =
-            |record: &[u8]| record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default();
-        let select = |block: &Block| {
-            if progress.cancelled() {
-                return Err(Error::cancelled());
-            }
-            let records = block.records().chunks_exact(side.record_bytes());
-            let hashes: Vec<_> = records.map(|record| fingerprint(record).low).collect();
-            let mut found = BatchResults::new();
-            filter.contains_mixed_hashes(&hashes, &mut found);
-            Ok(found)
-        };
-        // The first record of equal ones decides, so they stay in order.
-        let push = |spill: &mut SpillWriter<'_>, block: Block, found: BatchResults| {
-            let block = block.records();
-            for at in found.iter() {
-                match side {
-                    Side::First => {
-                        let record = &block.as_chunks::<FIRST_RECORD>().0[at];
-                        spill.push(partitioning.of(fingerprint(record)), record)?;
-                    }
-                    Side::Other => {
-                        let record = &block.as_chunks::<OTHER_RECORD>().0[at];
-                        spill.push(partitioning.of(fingerprint(record)), record)?;
-                    }
-                }
-            }
-            progress.advance(block.len() as u64);
-            Ok(())
-        };
-        let workers = self.job.budget.workers;
-        let spill = map_in_order(workers, blocks.into_iter(), spill, select, push)?;
-        let records = spill.bytes() / side.record_bytes() as u64;
-        let report = &mut self.state.report;
-        report.add_phase("confirming", begun.elapsed().as_secs_f64());
-        report.set_survivors(records);
-        report.records += records;
-        Ok(spill.finish())
     }
 
     /// Returns the memory of all records.
@@ -300,6 +221,16 @@ impl<'a> Phases<'a> {
         let selector = filters.as_ref().map_or(LineSelector::All, |filter| {
             LineSelector::Filters(std::slice::from_ref(filter))
         });
+        // Position of the input if all are taken as one. The lengths of compressed inputs are known
+        // only after they have been read.
+        let (mut at, mut begin) = (0, 0);
+        let start = |input: usize| {
+            while at < input {
+                begin += inputs[at].known_length()?;
+                at += 1;
+            }
+            Ok(begin)
+        };
         let partitioning = &self.state.partitioning;
         let passes = self.job.passes();
         let stats = passes.write_records(
@@ -308,7 +239,7 @@ impl<'a> Phases<'a> {
             side,
             selector,
             partitioning,
-            &mut starts(inputs),
+            start,
             &mut spill,
             keys.as_mut(),
         )?;
@@ -372,18 +303,5 @@ impl<'a> Phases<'a> {
             parts.iter_mut().zip(streams).for_each(|(part, other)| part.others.push(other));
         }
         (parts, taken)
-    }
-}
-
-/// Returns where each input begins if all are taken as one. The lengths of compressed inputs are known
-/// only after they have been read.
-fn starts<'a>(inputs: &'a [&Input]) -> impl FnMut(usize) -> Result<u64> + 'a {
-    let (mut at, mut begin) = (0, 0);
-    move |input| {
-        while at < input {
-            begin += inputs[at].known_length()?;
-            at += 1;
-        }
-        Ok(begin)
     }
 }

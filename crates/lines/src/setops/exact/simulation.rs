@@ -11,8 +11,8 @@ use super::spill_bounds::{RecordBytes, SpillBounds};
 use crate::fingerprint::Table;
 use crate::memory::least_records;
 use crate::setops::planning::Sample;
+use crate::setops::planning::filter_bytes;
 use crate::setops::planning::{InputSizes, Interval, Plan, Strategy};
-use crate::setops::planning::{filter_bytes, is_within};
 use crate::setops::positions::Spans;
 use crate::setops::set_semantics::{BuildSide, SetOp};
 use crate::temp::SpillWriter;
@@ -118,7 +118,7 @@ impl ExactJob<'_> {
         with_output: bool,
         chance: Chance,
     ) -> Run<'a> {
-        let work = self.budget.work - plan.kept;
+        let work = self.budget.work;
         let mut run = Run {
             sizes,
             plan,
@@ -203,7 +203,7 @@ struct Rest {
 
 impl Run<'_> {
     fn work(&self) -> u64 {
-        self.job.budget.work - self.plan.kept
+        self.job.budget.work
     }
 
     fn read(&mut self, sample: &Sample) {
@@ -473,11 +473,7 @@ impl Run<'_> {
         };
         let least_size = if filter == 0 { 0 } else { size };
         let confirm = |run: &mut Self, sample: &Sample, shared: [f64; 3], record| {
-            let is_kept = is_within(run.plan.kept, sample.lines as f64, record);
-            match std::ptr::eq(sample, begin) && is_kept {
-                true => run.records += sample.lines * record as u64,
-                false => run.read(sample),
-            }
+            run.read(sample);
             let [lower, value, upper] = shared;
             let wrong = (sample.lines as f64 - value).max(0.0) * rate;
             let [least_wrong, _] = false_lines(sample, upper, rate);

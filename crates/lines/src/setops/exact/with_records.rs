@@ -50,7 +50,6 @@ pub(super) fn run(
         prints: !printer.counts_only(),
         state,
         step: 0,
-        kept: None,
     };
     match (plan.strategy, job.op) {
         (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {
@@ -66,7 +65,6 @@ pub(super) fn run(
     // A resumed job may print although the first run only counted.
     let marked = !printer.counts_only() || journal.is_some();
     work.decide(marked.then(|| Spans::new(length, SpillWriter::max_streams(share))))?;
-    let memory = work.work();
     *report = work.state.report;
     let State { polarity, count, positions, spans, .. } = work.state;
     let kept = match polarity {
@@ -78,7 +76,8 @@ pub(super) fn run(
         && !printer.counts_only()
         && (kept > 0 || printer.takes_rest())
     {
-        let positions = PositionSet::new(spans, positions, &spill_file, memory, job.budget.workers);
+        let positions =
+            PositionSet::new(spans, positions, &spill_file, job.budget.work, job.budget.workers);
         report.add_pass(print_positions(
             &job.pass().chunks(),
             &first,

@@ -17,8 +17,6 @@ pub(crate) fn table(entries: f64) -> f64 {
         _ => 110.0,
     }
 }
-/// Keeping the record of a line in memory and reading it.
-pub(crate) const KEPT: f64 = 12.0;
 /// Starting a pass or a phase.
 pub(crate) const PASS: f64 = 300e3;
 /// Printing a line: finding its end and copying it.

@@ -8,7 +8,6 @@ pub(super) mod full_scan;
 mod hash_sample;
 mod interval;
 mod job_counts;
-mod kept_size;
 mod planner;
 mod sample;
 
@@ -17,9 +16,6 @@ pub(super) use filter_size::{capacity_for_bytes, estimated_insertions};
 pub(super) use hash_sample::{HashSample, depth_of};
 pub(super) use interval::{CONFIDENCE, Interval};
 pub(super) use job_counts::{BaseCounts, InputCounts, JobCounts};
-#[cfg(test)]
-pub(super) use kept_size::TEST_MARGIN;
-pub(super) use kept_size::{block_bytes, is_within};
 pub use planner::Strategy;
 pub(super) use planner::{InputSizes, Place, Plan};
 pub(super) use sample::MAX_DECOMPRESSED;

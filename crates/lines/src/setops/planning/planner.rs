@@ -9,9 +9,8 @@ use super::cost;
 use super::filter_size::{filter_bytes, fpr};
 use super::interval::Interval;
 use super::job_counts::{BaseCounts, InputCounts, JobCounts};
-use super::kept_size::limit;
 use super::sample::Sample;
-use crate::fingerprint::{Fingerprint, Table};
+use crate::fingerprint::Table;
 use crate::memory::Budget;
 use crate::setops::set_semantics::SetOp;
 
@@ -74,16 +73,6 @@ pub(crate) struct Plan {
     /// `Narrow` for `common`: size of the filter of the candidates if it fits besides the first one
     /// and is filled at the same time; 0 if the hashes of the candidates are logged first.
     pub(crate) candidate_filter_bytes: u64,
-    /// `Narrow` for `common`: maximum bytes of the records of the build side that are kept in memory;
-    /// 0 if that side is read again.
-    pub(crate) kept: u64,
-}
-
-impl Plan {
-    /// Returns the plan that reads inputs again.
-    pub(crate) fn without_kept(self) -> Self {
-        Self { kept: 0, ..self }
-    }
 }
 
 /// A place within bounds.
@@ -198,12 +187,11 @@ impl InputSizes {
             _ => strategy,
         };
         let smallest = self.smallest_other();
-        let (entries, candidate_filter_bytes, kept) = (0, 0, 0);
-        let plan =
-            Plan { strategy, build_from_first, smallest, entries, candidate_filter_bytes, kept };
-        let entries = self.entries(plan, budget);
-        let candidate_filter_bytes = self.candidate_filter_bytes(plan, budget);
-        Plan { entries, candidate_filter_bytes, kept: self.kept(plan, budget), ..plan }
+        let mut plan =
+            Plan { strategy, build_from_first, smallest, entries: 0, candidate_filter_bytes: 0 };
+        plan.entries = self.entries(plan, budget);
+        plan.candidate_filter_bytes = self.candidate_filter_bytes(plan, budget);
+        plan
     }
 
     /// Returns the cheapest plan that fits in memory.
@@ -261,23 +249,6 @@ impl InputSizes {
         if first.saturating_add(second) <= budget.work / 8 * 7 { second } else { 0 }
     }
 
-    /// For `Narrow` of `common`: returns the memory for the records of the build side, if filters and
-    /// candidates leave it.
-    fn kept(&self, plan: Plan, budget: &Budget) -> u64 {
-        let sides = self.sides(plan).filter(|_| self.op == SetOp::Common);
-        let Some((begin, ..)) = sides.filter(|_| plan.strategy == Strategy::Narrow) else {
-            return 0;
-        };
-        // Records of the first input have positions.
-        let [other, first] = [Fingerprint::BYTES, Fingerprint::BYTES + 8].map(|size| size as f64);
-        let candidates = self.candidates(plan, budget);
-        let filters = [begin.lines, candidates as u64 * 2].map(|keys| filter_bytes(keys, u64::MAX));
-        let records = candidates * (first + other);
-        let taken = filters.iter().sum::<u64>().saturating_add(records as u64);
-        let each = if plan.build_from_first { first } else { other };
-        limit(begin.lines as f64 * each, (budget.work / 16 * 15).saturating_sub(taken))
-    }
-
     /// Returns the number of lines of the first input that a filter of all lines before them may
     /// contain.
     fn repeated_candidates(&self, budget: &Budget) -> f64 {
@@ -294,11 +265,6 @@ impl InputSizes {
         let length = |sample: &Sample| sample.line_length();
         let read =
             |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
-        // A second look at a line, in the input or in memory.
-        let again = |sample: &Sample| match plan.kept {
-            0 => read(sample),
-            _ => sample.lines as f64 * (cost::KEPT + cost::FILTER),
-        };
         let decide = |lines: f64| lines * cost::RECORD;
         let inputs = self.others.len() as f64 + 1.0;
         let passes = match plan.strategy {
@@ -327,7 +293,7 @@ impl InputSizes {
                 let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
                 let back = shared + (begin.lines as f64 - shared) * back_rate;
                 all().map(read).sum::<f64>()
-                    + again(begin)
+                    + read(begin)
                     + decide(candidates)
                     + (self.others.len() as f64) * decide(back)
             }
