@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind, Result, io_text};
 use crate::fingerprint::{Fingerprint, LineHasher, Table};
 
 const MAGIC: [u8; 8] = *b"\x89PSEEN\r\n";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const HEADER: usize = 64;
 const PRINT: usize = Fingerprint::BYTES;
 /// Fingerprints read by one probe of the file: a page.
@@ -449,7 +449,7 @@ mod tests {
         let mut file = io::Cursor::new(Vec::new());
         assert_eq!(log.write_to(&mut file).unwrap(), 1);
         let fingerprint = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
-        let mut expected = b"\x89PSEEN\r\n\x01\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
+        let mut expected = b"\x89PSEEN\r\n\x02\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
         expected.extend(0..16);
         expected.extend(b"\x01\0\0\0\0\0\0\0");
         expected.extend(xxh3_64(&fingerprint).to_le_bytes());

@@ -36,7 +36,7 @@ pub(crate) const NO_RANGES: (u64, u64) = (1, 0);
 const BEGIN: &[u8; 8] = b"petalrng";
 const END: &[u8; 8] = b"petalend";
 /// Increased when the format changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEAD: u64 = 16;
 const ENTRY: u64 = 24;
 const TAIL: usize = 80;

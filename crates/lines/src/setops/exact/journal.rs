@@ -40,7 +40,7 @@ use crate::setops::set_semantics::SetOp;
 use crate::temp::{Chain, DiskUsage, RecordStream, SpillFile, TempDir, write_out};
 
 /// Increased when the format changes.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 const JOURNAL: &str = "petal.journal";
 const RECORDS: &str = "petal.records";
