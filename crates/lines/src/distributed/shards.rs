@@ -75,7 +75,7 @@ impl Task<'_> {
         let mut spill = SpillWriter::new(&spill_file, shards as usize, context.budget.work);
         let refs: Vec<_> = inputs.iter().collect();
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.hash_lines(batch, &self.hasher);
+            scratch.hash_lines(batch, self.hasher.spec());
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             for &key in &scratch.hashes {

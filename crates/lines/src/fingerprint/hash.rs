@@ -1,11 +1,12 @@
-//! The fingerprint of a line: 128 bits under random keys that are new in every run.
+//! The two hashes of a line. Both have new random keys in every run.
 //!
-//! Exact jobs take two lines as equal if and only if their fingerprints are equal. The low half is the
-//! line's hash in filters, so a line is hashed once. [`aes`](super::aes) has the function and its
-//! bound: without the keys, no one can choose n distinct lines for which any result is wrong with a
-//! probability above about n² / 2¹¹⁴ (10¹⁰ lines: 5·10⁻¹⁵).
-//!
-//! Filter files have the public hash, which everybody can compute.
+//! * The **hash**: 64 bits of rapidhash v3 with secrets from a random 128-bit key, used by filters.
+//!   In exact jobs filters only rule lines out, so a collision costs time but never changes the
+//!   output. In approximate jobs a collision is a wrong line. The secrets must be random as well as
+//!   the seed: under the published secrets anyone can write lines that collide for every seed.
+//! * The **fingerprint**: 128 bits under a random key, used for exact decisions. [`aes`](super::aes)
+//!   has the function and its bound: without the key, no one can choose n distinct lines for which
+//!   any result is wrong with a probability above about n² / 2¹¹⁴ (10¹⁰ lines: 5·10⁻¹⁵).
 //!
 //! Source of the expansion of the keys: Aumasson & Bernstein, "SipHash: a fast short-input PRF" (2012).
 
@@ -55,9 +56,7 @@ impl Fingerprint {
 pub(crate) struct LineHasher {
     keys: [u64; 3],
     key: Key,
-    /// The hash of filter files; it names the keys in filters of other jobs.
     spec: HashSpec,
-    is_public: bool,
 }
 
 impl LineHasher {
@@ -77,7 +76,7 @@ impl LineHasher {
 
     /// The public hash of filter files: rapidhash with seed 0. Anyone can write lines that collide.
     pub(crate) fn public() -> Self {
-        Self { spec: HashSpec::rapid(0), is_public: true, ..Self::with_keys([0; 3]) }
+        Self { spec: HashSpec::rapid(0), ..Self::with_keys([0; 3]) }
     }
 
     /// Returns the keys. Anyone who has them can write lines that collide.
@@ -98,36 +97,18 @@ impl LineHasher {
             keys,
             key: Key::new(|number| expand(b"petal line block", number).as_u128()),
             spec: HashSpec::rapid_keyed(expand(b"petal filter key", 0).as_bytes()),
-            is_public: false,
         }
     }
 
-    /// Returns whether filters have the public hash, which no fingerprint contains.
-    pub(crate) fn is_public(&self) -> bool {
-        self.is_public
-    }
-
-    /// Returns the hash that filters have in their files.
+    /// Returns the hash that filters use.
     pub(crate) fn spec(&self) -> &HashSpec {
         &self.spec
     }
 
     /// Returns the 64-bit hash of a line.
+    #[inline]
     pub(crate) fn filter_hash(&self, line: &[u8]) -> u64 {
-        if self.is_public { self.spec.hash(line) } else { self.fingerprint(line).low }
-    }
-
-    /// Appends the 64-bit hashes of lines to `hashes`.
-    pub(crate) fn filter_hashes<'a>(
-        &self,
-        lines: impl Iterator<Item = &'a [u8]>,
-        hashes: &mut Vec<u64>,
-    ) {
-        if self.is_public {
-            self.spec.hash_all(lines, hashes);
-        } else {
-            self.key.for_each(lines, |hash| hashes.push(Fingerprint::new(hash).low));
-        }
+        self.spec.hash(line)
     }
 
     /// Returns the 128-bit fingerprint of a line.
@@ -207,7 +188,6 @@ mod tests {
             assert_ne!(LineHasher::with_keys(other).filter_hash(b"line"), a.filter_hash(b"line"));
         }
         assert!(a.spec().is_keyed() && *LineHasher::public().spec() == HashSpec::default());
-        assert_eq!(LineHasher::public().filter_hash(b"line"), HashSpec::default().hash(b"line"));
     }
 
     /// Lines that collide under the public hash do not collide under the keys of a run.

@@ -1,8 +1,8 @@
 //! Batches of lines.
 
-use petal::BatchResults;
+use petal::{BatchResults, HashSpec};
 
-use crate::fingerprint::{Fingerprint, LineHasher};
+use crate::fingerprint::Fingerprint;
 use crate::keys::Keys;
 
 /// Consecutive lines of one input.
@@ -95,20 +95,9 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Hashes the key of every line of a batch.
-    pub(crate) fn hash_lines(&mut self, batch: &Batch<'_>, hasher: &LineHasher) {
+    #[inline]
+    pub(crate) fn hash_lines(&mut self, batch: &Batch<'_>, hash: &HashSpec) {
         self.hashes.clear();
-        hasher.filter_hashes(batch.keys(), &mut self.hashes);
-    }
-
-    /// Fingerprints and hashes the key of every line of a batch.
-    pub(crate) fn fingerprint_lines(&mut self, batch: &Batch<'_>, hasher: &LineHasher) {
-        self.fingerprints.clear();
-        hasher.fingerprints(batch.keys(), &mut self.fingerprints);
-        self.hashes.clear();
-        if hasher.is_public() {
-            hasher.filter_hashes(batch.keys(), &mut self.hashes);
-        } else {
-            self.hashes.extend(self.fingerprints.iter().map(|fingerprint| fingerprint.low));
-        }
+        hash.hash_all(batch.keys(), &mut self.hashes);
     }
 }

@@ -96,8 +96,7 @@ pub fn seen(
     let hash = seen.filter.as_dyn().hash_spec();
     let hasher = seen.log.as_ref().map(FingerprintLog::hasher);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-        scratch.hashes.clear();
-        hash.hash_all(batch.keys(), &mut scratch.hashes);
+        scratch.hash_lines(batch, &hash);
         if let Some(hasher) = &hasher {
             scratch.fingerprints.clear();
             hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);

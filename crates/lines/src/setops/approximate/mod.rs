@@ -111,7 +111,7 @@ impl ApproximateJob<'_> {
     }
 
     fn keys_of(&self, batch: &Batch<'_>, scratch: &mut Scratch) {
-        scratch.hash_lines(batch, &self.hasher);
+        scratch.hash_lines(batch, self.hasher.spec());
     }
 
     fn diff(

@@ -8,7 +8,7 @@
 //! Invariant: the result for a line depends only on the line and the keys of the job, never on its
 //! neighbours or on where the inputs are divided.
 //!
-//! Cost: one pass each, and one fingerprint per line.
+//! Cost: one pass each, one hash per line, and one fingerprint per line that becomes a record.
 
 use std::ops::ControlFlow;
 
@@ -90,15 +90,13 @@ pub(crate) fn contains_any(filters: &[&dyn Membership], hashes: &[u64], found: &
     }
 }
 
-/// Keeps the hashes and fingerprints of the selected lines.
+/// Keeps the hashes of the selected lines.
 fn keep_selected(scratch: &mut Scratch) {
     // Selected indices ascend, so each hash moves to the front or stays.
     for (at, &line) in scratch.selected.iter().enumerate() {
         scratch.hashes[at] = scratch.hashes[line];
-        scratch.fingerprints[at] = scratch.fingerprints[line];
     }
     scratch.hashes.truncate(scratch.selected.len());
-    scratch.fingerprints.truncate(scratch.selected.len());
 }
 
 impl JobPasses<'_> {
@@ -111,7 +109,7 @@ impl JobPasses<'_> {
         mut known: Option<&mut HashSink<'_>>,
     ) -> Result<PassStats> {
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.hash_lines(batch, self.hasher);
+            scratch.hash_lines(batch, self.hasher.spec());
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
@@ -145,24 +143,35 @@ impl JobPasses<'_> {
         spill: &mut SpillWriter<'_>,
         mut keys: Option<&mut HashSink<'_>>,
     ) -> Result<PassStats> {
+        let wants_keys = keys.is_some();
         let (filters, mut is_selected) = match selector {
             LineSelector::All => (None, None),
             LineSelector::Filters(filters) => (Some(filters), None),
             LineSelector::PerHash(is_selected) => (None, Some(is_selected)),
         };
         let waits = is_selected.is_some();
+        let fingerprint_selected = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.fingerprints.clear();
+            let picked = scratch.selected.iter().map(|&line| batch.key(line));
+            self.hasher.fingerprints(picked, &mut scratch.fingerprints);
+        };
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.selected.clear();
-            scratch.fingerprint_lines(batch, self.hasher);
+            if filters.is_some() || wants_keys || waits {
+                scratch.hash_lines(batch, self.hasher.spec());
+            }
             match filters {
-                _ if waits => {}
+                _ if waits => return,
                 None => scratch.selected.extend(0..batch.len()),
                 Some(filters) => {
                     contains_any(filters, &scratch.hashes, &mut scratch.results);
                     scratch.selected.extend(scratch.results.iter());
-                    keep_selected(scratch);
+                    if wants_keys {
+                        keep_selected(scratch);
+                    }
                 }
             }
+            fingerprint_selected(batch, scratch);
         };
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             if let Some(is_selected) = &mut is_selected {
@@ -172,6 +181,7 @@ impl JobPasses<'_> {
                     }
                 }
                 keep_selected(scratch);
+                fingerprint_selected(batch, scratch);
             }
             let start = if side == Side::First { start(batch.input)? } else { 0 };
             for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {

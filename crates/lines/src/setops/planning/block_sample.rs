@@ -96,7 +96,7 @@ impl BlockSample {
     ) -> Result<Self> {
         let mut keys = Keys::within(memory, among);
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.hash_lines(batch, hasher);
+            scratch.hash_lines(batch, hasher.spec());
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             scratch.hashes.iter().for_each(|&hash| keys.push(hash, 0));

@@ -42,7 +42,7 @@ pub(crate) fn scan(
     let mut sample = HashSample::with_max(max as usize);
     let depth = AtomicU32::new(0);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-        scratch.hash_lines(batch, hasher);
+        scratch.hash_lines(batch, hasher.spec());
         let depth = depth.load(Ordering::Relaxed);
         scratch.hashes.retain(|&hash| depth_of(hash) >= depth);
     };

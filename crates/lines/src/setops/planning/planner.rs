@@ -265,7 +265,9 @@ impl InputSizes {
         let length = |sample: &Sample| sample.line_length();
         let read =
             |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
-        let decide = |lines: f64| lines * cost::RECORD;
+        let decide = |sample: &Sample, lines: f64| {
+            lines * (cost::fingerprint(length(sample)) + cost::RECORD)
+        };
         let inputs = self.others.len() as f64 + 1.0;
         let passes = match plan.strategy {
             Strategy::Memory => inputs,
@@ -280,12 +282,12 @@ impl InputSizes {
                     _ => all().map(|sample| sample.distinct).sum(),
                 } as f64;
                 let reads = if op.needs_whole_first() { 2.0 } else { 1.0 };
-                let table = cost::table(entries);
-                all().map(|s| reads * s.lines as f64 * (cost::key(length(s)) + table)).sum()
+                let judged = |s: &Sample| cost::fingerprint(length(s)) + cost::table(entries);
+                all().map(|s| reads * s.lines as f64 * (cost::key(length(s)) + judged(s))).sum()
             }
-            (Strategy::Partition, _) => {
-                all().map(|s| s.lines as f64 * cost::key(length(s)) + decide(s.lines as f64)).sum()
-            }
+            (Strategy::Partition, _) => all()
+                .map(|s| s.lines as f64 * cost::key(length(s)) + decide(s, s.lines as f64))
+                .sum(),
             (Strategy::Narrow, SetOp::Common) => {
                 let Some((begin, next, overlap)) = self.sides(plan) else { return f64::INFINITY };
                 let candidates = self.candidates(plan, budget);
@@ -294,12 +296,12 @@ impl InputSizes {
                 let back = shared + (begin.lines as f64 - shared) * back_rate;
                 all().map(read).sum::<f64>()
                     + read(begin)
-                    + decide(candidates)
-                    + (self.others.len() as f64) * decide(back)
+                    + decide(next, candidates)
+                    + (self.others.len() as f64) * decide(begin, back)
             }
             (Strategy::Narrow, _) => {
                 let lines = self.repeated_candidates(budget);
-                2.0 * all().map(read).sum::<f64>() + 2.0 * decide(lines)
+                2.0 * all().map(read).sum::<f64>() + 2.0 * decide(&self.first, lines)
             }
         };
         lines + passes * cost::PASS
