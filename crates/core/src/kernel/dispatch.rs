@@ -12,8 +12,9 @@
 //! **To add an instruction set**, add a kernel in `cpu.rs` and a row here.
 //!
 //! The tables are types, not pointers to functions, because batches are generic over the source of their hashes.
-//! Single keys in blocks of one line have code that is inlined into callers ([`InlineCode`](super::InlineCode)). Only vector quotient filters call pointers ([`Operations`]), which a table of theirs
-//! selects once: their code depends on the shape of the blocks, too.
+//! Single keys in blocks of one line have code that is inlined into callers ([`InlineCode`](super::InlineCode)).
+//! Only vector quotient filters call pointers ([`Operations`]), which a table of theirs selects once: their code
+//! depends on the shape of the blocks, too.
 
 use super::batch::HashSource;
 use super::blocked::{BlockParams, BlockRange};

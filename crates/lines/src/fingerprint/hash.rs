@@ -5,8 +5,8 @@
 //!   output. In approximate jobs a collision is a wrong line. The secrets must be random as well as
 //!   the seed: under the published secrets anyone can write lines that collide for every seed.
 //! * The **fingerprint**: 128 bits under a random key, used for exact decisions. [`aes`](super::aes)
-//!   has the function and its bound: without the key, no one can choose n distinct lines for which
-//!   any result is wrong with a probability above about n² / 2¹¹⁴ (10¹⁰ lines: 5·10⁻¹⁵).
+//!   has the function and its bound: for n distinct lines, chosen without the key, the probability of
+//!   any wrong result is at most about n² / 2¹¹⁴ (10¹⁰ lines: 5·10⁻¹⁵).
 //!
 //! Source of the expansion of the keys: Aumasson & Bernstein, "SipHash: a fast short-input PRF" (2012).
 
@@ -166,6 +166,25 @@ mod tests {
         let fingerprint = Fingerprint { high: 0x0102_0304_0506_0708, low: 0x1112_1314_1516_1718 };
         assert_eq!(fingerprint.to_bytes()[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(Fingerprint::from_bytes(&fingerprint.to_bytes()), fingerprint);
+    }
+
+    /// From a program in Python, written from docs/reference/format.md alone.
+    #[test]
+    fn fingerprints_are_those_of_the_format_document() {
+        let hasher = LineHasher::with_keys([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0]);
+        let long: Vec<u8> = (0..=255).chain(0..=255).chain(*b"end").collect();
+        let expected: [(&[u8], u64, u64); 7] = [
+            (b"", 0, 1),
+            (b"a", 0x168c_4fae_1b01_7b71, 0x3b39_231e_a5e4_b33d),
+            (b"petal", 0x93b2_92cc_376b_3f5d, 0x57a3_680e_69ab_2eb2),
+            (b"twelve bytes", 0x3bb2_1c3a_afe0_2327, 0x242c_f6d3_fc46_e550),
+            (b"aaaaaaaaaaaaaaaa", 0x60e2_84d8_d4ab_b134, 0x9bee_6da8_85c1_7c4f),
+            (b"https://example.org/a/page", 0x6a8a_7674_40de_0803, 0x7a9d_56b8_b33e_c7cc),
+            (&long, 0x2fb2_7475_9ec9_57d7, 0x2c48_95bb_0ec2_561f),
+        ];
+        for (line, high, low) in expected {
+            assert_eq!(hasher.fingerprint(line), Fingerprint { high, low }, "{}", line.len());
+        }
     }
 
     #[test]

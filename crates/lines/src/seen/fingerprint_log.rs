@@ -439,16 +439,19 @@ mod tests {
         }
     }
 
-    /// docs/reference/format.md, with the key 00..0f and no bytes.
+    /// docs/reference/format.md, with its example of a fingerprint.
     #[test]
     fn file_matches_the_format_document() {
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
         let mut log = FingerprintLog::with(0x1122, key, None).unwrap();
         log.set_memory(1 << 20).unwrap();
-        assert!(log.insert(log.hasher().fingerprint(b"")).unwrap());
+        assert!(log.insert(log.hasher().fingerprint(b"petal")).unwrap());
         let mut file = io::Cursor::new(Vec::new());
         assert_eq!(log.write_to(&mut file).unwrap(), 1);
-        let fingerprint = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+        let fingerprint = [
+            0x5d, 0x3f, 0x6b, 0x37, 0xcc, 0x92, 0xb2, 0x93, 0xb2, 0x2e, 0xab, 0x69, 0x0e, 0x68,
+            0xa3, 0x57,
+        ];
         let mut expected = b"\x89PSEEN\r\n\x02\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
         expected.extend(0..16);
         expected.extend(b"\x01\0\0\0\0\0\0\0");
