@@ -1,8 +1,10 @@
 //! Batches of lines.
 
+use std::ops::Range;
+
 use petal::{BatchResults, HashSpec};
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, LineHasher};
 use crate::keys::Keys;
 
 /// Consecutive lines of one input.
@@ -57,10 +59,16 @@ impl<'a> Batch<'a> {
         (0..self.len()).map(|line| self.key(line))
     }
 
+    /// Returns where consecutive lines with their delimiters are in [`tail`](Self::tail)`(0)`; the last
+    /// line may lack its delimiter.
+    pub(crate) fn span(&self, lines: Range<usize>) -> Range<usize> {
+        let length = self.bytes.len();
+        self.start(lines.start).min(length)..self.start(lines.end).min(length)
+    }
+
     /// Returns the bytes of consecutive lines with their delimiters; the last line may lack its own.
-    pub(crate) fn range(&self, lines: std::ops::Range<usize>) -> &'a [u8] {
-        let end = if lines.is_empty() { self.start(lines.start) } else { self.start(lines.end) };
-        &self.bytes[self.start(lines.start).min(self.bytes.len())..end.min(self.bytes.len())]
+    pub(crate) fn range(&self, lines: Range<usize>) -> &'a [u8] {
+        &self.bytes[self.span(lines)]
     }
 
     /// Returns all bytes from a line on, with delimiters.
@@ -99,5 +107,11 @@ impl Scratch {
     pub(crate) fn hash_lines(&mut self, batch: &Batch<'_>, hash: &HashSpec) {
         self.hashes.clear();
         hash.hash_all(batch.keys(), &mut self.hashes);
+    }
+
+    /// Fingerprints the key of every line of a batch.
+    pub(crate) fn fingerprint(&mut self, batch: &Batch<'_>, hasher: &LineHasher) {
+        self.fingerprints.clear();
+        hasher.fingerprints(batch.keys(), &mut self.fingerprints);
     }
 }

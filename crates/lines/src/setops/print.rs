@@ -94,9 +94,9 @@ impl Pieces {
         for start in marked {
             let end = ends.first(&text[start..]);
             let end = end.map_or(text.len(), |end| start + end + 1);
-            add(&mut self.marked, start..end);
+            add_piece(&mut self.marked, start..end);
             if others {
-                add(&mut self.others, gap..start);
+                add_piece(&mut self.others, gap..start);
             }
             gap = end;
             if self.marked.len() + self.others.len() >= max {
@@ -104,13 +104,15 @@ impl Pieces {
             }
         }
         if others {
-            add(&mut self.others, gap..text.len());
+            add_piece(&mut self.others, gap..text.len());
         }
         None
     }
 }
 
-fn add(pieces: &mut Vec<Span>, piece: Span) {
+/// Adds a piece to those before, joined with the last one if it follows it.
+#[inline]
+pub(super) fn add_piece(pieces: &mut Vec<Span>, piece: Span) {
     match pieces.last_mut() {
         Some(last) if last.end == piece.start => last.end = piece.end,
         _ if piece.is_empty() => {}

@@ -95,9 +95,9 @@ pub(super) const PREFETCH_BATCH: usize = 32;
 /// Present in every round so far. Rounds are numbered 0, 1, 0, 1, …; entries that missed a round are
 /// marked `OUT` before the next, so two values suffice.
 const ALIVE: [u8; 2] = [0, 1];
-/// Already kept; for `diff` and `dedup` also: in the others.
+/// Already decided: kept, or for `diff` in the others.
 const DONE: u8 = 2;
-/// Absent in a round.
+/// Absent in a round; for `diff`: in the others.
 const OUT: u8 = 3;
 /// For `AtLeast`: present in this round, and one earlier or present round. A state is at most
 /// `MAX_AT_LEAST * ROUND + IN_ROUND`.
@@ -117,9 +117,10 @@ const TWICE: u8 = ALIVE[1];
 pub(super) enum Decision {
     /// The line belongs to the result.
     Kept,
-    /// The line is already in the result, or for `diff` and `dedup` in another input.
+    /// An equal line has been decided before.
     Repeated,
-    /// The line is not in the other inputs of `common`, or not as frequent as the operation requires.
+    /// The line is not in the other inputs of `common`, in one of `diff`, or not as frequent as the
+    /// operation requires.
     Refused,
 }
 
@@ -177,7 +178,7 @@ impl SetMatcher {
     #[inline]
     pub(super) fn build(&mut self, fingerprint: Fingerprint) -> Result<Result<(), Full>> {
         let fresh = match (self.build_side, self.op) {
-            (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup) => DONE,
+            (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup) => OUT,
             _ => ALIVE[0],
         };
         let repeats = matches!(self.op, SetOp::Duplicates | SetOp::Unique);
@@ -202,7 +203,7 @@ impl SetMatcher {
                         *state += ROUND | IN_ROUND;
                     }
                 }
-                _ => *state = DONE,
+                _ => *state = OUT,
             }
         }
         there
@@ -251,23 +252,30 @@ impl SetMatcher {
             SetOp::Unique => ONCE,
             _ => ALIVE[self.round],
         };
-        if self.op == SetOp::Common || self.build_side == BuildSide::First {
-            let state = self.table.get_mut(fingerprint);
-            return Ok(Ok(match state.map(|state| (*state, state)) {
-                Some((before, state)) if before == alive => {
-                    *state = DONE;
-                    Decision::Kept
-                }
-                Some((DONE, _)) => Decision::Repeated,
-                _ => Decision::Refused,
-            }));
-        }
-        let new = self.table.entry(fingerprint, DONE)?;
-        Ok(new.map(|(new, _)| if new { Decision::Kept } else { Decision::Repeated }))
+        let grows = self.op != SetOp::Common && self.build_side != BuildSide::First;
+        let state = match grows {
+            true => match self.table.entry(fingerprint, alive)? {
+                Ok((_, state)) => Some(state),
+                Err(full) => return Ok(Err(full)),
+            },
+            false => self.table.get_mut(fingerprint),
+        };
+        Ok(Ok(match state {
+            Some(state) if *state == alive => {
+                *state = DONE;
+                Decision::Kept
+            }
+            Some(&mut DONE) => Decision::Repeated,
+            Some(state) if self.op == SetOp::Diff => {
+                *state = DONE;
+                Decision::Refused
+            }
+            _ => Decision::Refused,
+        }))
     }
 
     /// Returns the number of fingerprints of the build side that the first input does not have. For
-    /// `common` built from another input, after the last decision.
+    /// `common` and `diff` built from others, after the last decision.
     pub(super) fn unclaimed(&self) -> u64 {
         self.table.iter().filter(|(_, state)| *state != DONE).count() as u64
     }

@@ -1,8 +1,10 @@
 //! The strategy [`Strategy::Memory`](crate::setops::Strategy::Memory): lines are decided as they
 //! are read, and printed at once.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+
+use petal::{BloomFilter, Membership};
 
 use super::ExactJob;
 use super::join::choose_build_side;
@@ -10,22 +12,13 @@ use super::with_records::{self, Others};
 use crate::error::Result;
 use crate::fingerprint::Table;
 use crate::input::{Input, of_spool, spool};
-use crate::output::Printer;
+use crate::output::{Printer, Span};
 use crate::scan::{Batch, Scratch};
 use crate::setops::planning::{InputSizes, Strategy};
+use crate::setops::print::add_piece;
 use crate::setops::report::Report;
 use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher, SetOp};
 use crate::temp::Spool;
-
-/// The outcome of processing in memory.
-enum InMemoryOutcome {
-    /// All lines are decided and printed.
-    Done,
-    /// The build side does not fit. Nothing is printed.
-    BuildSideTooLarge,
-    /// The table is full after some lines have been printed.
-    TableFull(Overflow),
-}
 
 /// A matcher with a full table, and the position of the first undecided line.
 struct Overflow {
@@ -33,6 +26,23 @@ struct Overflow {
     at: (usize, u64),
     /// Undecided lines of inputs that can be read only once.
     spools: Vec<(usize, Spool)>,
+}
+
+/// What decides about the lines of the first input while they are read.
+pub(super) struct Decider {
+    /// It has the lines of the other inputs.
+    pub(super) matcher: SetMatcher,
+    /// Contains all lines that the matcher has to decide about. Of the other lines, `common` keeps
+    /// none, `diff` and `dedup` keep all.
+    pub(super) candidates: Option<BloomFilter>,
+}
+
+/// Counts of the decisions about the first input.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Decisions {
+    pub(super) refused: u64,
+    /// Fingerprints of the other inputs that the first one does not have.
+    pub(super) unclaimed: u64,
 }
 
 /// Runs `Memory`; what does not fit in the table goes on as `Partition`.
@@ -44,32 +54,44 @@ pub(super) fn run(
     printer: &mut Printer<'_>,
     report: &mut Report,
 ) -> Result<()> {
-    let outcome = match_lines(job, &first, &others, sizes, printer, report)?;
-    if matches!(outcome, InMemoryOutcome::Done) {
+    let mut matcher = new_matcher(job, &first, sizes)?;
+    if build(job, &mut matcher, &first, &others, report)? {
+        probe(job, &mut matcher, &others, report)?;
+        let decider = Decider { matcher, candidates: None };
+        decide_first(job, decider, first, sizes, printer, report)?;
         return Ok(());
     }
+    drop(matcher);
     report.strategy = Strategy::Memory.name_then_partition().into();
+    let repeatable = first.iter().all(Input::is_repeatable);
+    let plan = sizes.plan(Strategy::Partition, false, &job.budget);
+    let spool = |input: Input| spool(input, &job.temp, job.progress);
+    let first = first.into_iter().map(spool).collect::<Result<_>>()?;
+    if repeatable {
+        job.progress.expect_total(job.expected_bytes(sizes, plan, !printer.counts_only()));
+    }
+    with_records::run(job, plan, first, Others::new(others), sizes, printer, report, None)
+}
+
+/// Decides about the lines of the first inputs and prints them; what does not fit in the table goes on
+/// as `Partition`, and then the result is `None`.
+pub(super) fn decide_first(
+    job: &ExactJob<'_>,
+    decider: Decider,
+    first: Vec<Input>,
+    sizes: &InputSizes,
+    printer: &mut Printer<'_>,
+    report: &mut Report,
+) -> Result<Option<Decisions>> {
+    let begun = if decider.candidates.is_some() { Strategy::Narrow } else { Strategy::Memory };
+    let Overflow { matcher, at: (input, position), mut spools } =
+        match decide(job, decider, &first, printer, report)? {
+            Ok(decisions) => return Ok(Some(decisions)),
+            Err(overflow) => overflow,
+        };
+    report.strategy = begun.name_then_partition().into();
     let (repeatable, prints) = (first.iter().all(Input::is_repeatable), !printer.counts_only());
     let plan = sizes.plan(Strategy::Partition, false, &job.budget);
-    let InMemoryOutcome::TableFull(Overflow { matcher, at: (input, position), mut spools }) =
-        outcome
-    else {
-        let spool = |input: Input| spool(input, &job.temp, job.progress);
-        let first = first.into_iter().map(spool).collect::<Result<_>>()?;
-        if repeatable {
-            job.progress.expect_total(job.expected_bytes(sizes, plan, prints));
-        }
-        return with_records::run(
-            job,
-            plan,
-            first,
-            Others::new(others),
-            sizes,
-            printer,
-            report,
-            None,
-        );
-    };
     let mut rest = Vec::new();
     for (index, whole) in first.into_iter().enumerate().skip(input) {
         let name = whole.name().to_owned();
@@ -95,24 +117,7 @@ pub(super) fn run(
     let decided = report.first_lines;
     with_records::run(job, plan, rest, others, sizes, printer, report, None)?;
     report.first_lines += decided;
-    Ok(())
-}
-
-/// Decides and prints lines until the table is full.
-fn match_lines(
-    job: &ExactJob<'_>,
-    first: &[Input],
-    others: &[Input],
-    sizes: &InputSizes,
-    printer: &mut Printer<'_>,
-    report: &mut Report,
-) -> Result<InMemoryOutcome> {
-    let mut matcher = new_matcher(job, first, sizes)?;
-    if !build(job, &mut matcher, first, others, report)? {
-        return Ok(InMemoryOutcome::BuildSideTooLarge);
-    }
-    probe(job, &mut matcher, others, report)?;
-    decide(job, matcher, first, printer, report)
+    Ok(None)
 }
 
 /// Chooses the build side. Returns a matcher without lines.
@@ -148,6 +153,8 @@ fn build(
     build_inputs.extend(matcher.build_inputs(others.len()).into_iter().map(|j| vec![&others[j]]));
     let mut fits = true;
     for inputs in build_inputs {
+        let map =
+            |batch: &Batch<'_>, scratch: &mut Scratch| scratch.fingerprint(batch, &job.hasher);
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             let second = batch.input >= job.boundary;
             let mut lines = 0;
@@ -167,7 +174,7 @@ fn build(
             }
             Ok(ControlFlow::Continue(()))
         };
-        report.add_pass(job.pass().run("reading", &inputs, fingerprints(job), fold)?);
+        report.add_pass(job.pass().run("reading", &inputs, map, fold)?);
         if !fits {
             break;
         }
@@ -183,6 +190,8 @@ fn probe(
     report: &mut Report,
 ) -> Result<()> {
     for j in matcher.probe_inputs(others.len()) {
+        let map =
+            |batch: &Batch<'_>, scratch: &mut Scratch| scratch.fingerprint(batch, &job.hasher);
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
                 matcher.prefetch(fingerprints);
@@ -193,29 +202,39 @@ fn probe(
             Ok(ControlFlow::Continue(()))
         };
         let inputs = [&others[j]];
-        report.add_pass(job.pass().run("reading", &inputs, fingerprints(job), fold)?);
+        report.add_pass(job.pass().run("reading", &inputs, map, fold)?);
         matcher.end_round();
     }
     Ok(())
 }
 
-/// Decides the lines of the first inputs in their order, and prints those that are kept, until the
-/// table is full.
+/// Decides about the lines of the first inputs in their order, and prints those that are kept, until
+/// the table is full.
 fn decide(
     job: &ExactJob<'_>,
-    mut matcher: SetMatcher,
+    decider: Decider,
     first: &[Input],
     printer: &mut Printer<'_>,
     report: &mut Report,
-) -> Result<InMemoryOutcome> {
+) -> Result<std::result::Result<Decisions, Overflow>> {
+    let Decider { mut matcher, candidates } = decider;
     let refs: Vec<_> = first.iter().collect();
     let repeatable = first.iter().all(Input::is_repeatable);
     let mut full: Option<(usize, u64)> = None;
     let mut spools: Vec<(usize, Spool)> = Vec::new();
+    let mut pieces = Pieces::new(job.op, printer);
+    let passes = job.passes();
+    let filters = candidates.as_ref().map(|filter| [filter as &dyn Membership]);
+    let filters = filters.as_ref().map(|filters| &filters[..]);
+    let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+        passes.select(filters, batch, scratch);
+        passes.fingerprint_selected(batch, scratch);
+    };
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         let mut decided = 0;
         if full.is_none() {
-            decided = decide_until_full(&mut matcher, batch, scratch, printer)?;
+            decided = pieces.decide(&mut matcher, batch, scratch)?;
+            pieces.print(batch, printer)?;
             if decided < batch.len() {
                 full = Some((batch.input, batch.offset(decided)));
             }
@@ -238,40 +257,80 @@ fn decide(
         }
         Ok(ControlFlow::Continue(()))
     };
-    let stats = job.pass().run("comparing", &refs, fingerprints(job), fold)?;
+    let stats = job.pass().run("comparing", &refs, map, fold)?;
     report.add_pass(stats);
     report.set_survivors(printer.lines);
-    Ok(full.map_or(InMemoryOutcome::Done, |at| {
-        InMemoryOutcome::TableFull(Overflow { matcher, at, spools })
-    }))
+    if let Some(at) = full {
+        return Ok(Err(Overflow { matcher, at, spools }));
+    }
+    let unclaimed = if candidates.is_some() { matcher.unclaimed() } else { 0 };
+    Ok(Ok(Decisions { refused: pieces.refused, unclaimed }))
 }
 
-/// Fingerprints every line of a batch.
-fn fingerprints<'a>(job: &'a ExactJob<'_>) -> impl Fn(&Batch<'_>, &mut Scratch) + Sync + 'a {
-    |batch, scratch| {
-        scratch.fingerprints.clear();
-        job.hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
-    }
+/// The lines of a batch to print, consecutive ones joined.
+struct Pieces {
+    /// Whether lines that are not selected are kept.
+    keeps_others: bool,
+    /// Whether lines that are kept are printed, and whether the others are.
+    prints: [bool; 2],
+    kept: Vec<Span>,
+    rest: Vec<Span>,
+    /// Number of lines that are kept.
+    lines: usize,
+    /// Number of lines of all batches that are refused.
+    refused: u64,
 }
 
-/// Decides and prints the lines of a batch until the table is full. Returns the number of lines
-/// that are decided.
-fn decide_until_full(
-    matcher: &mut SetMatcher,
-    batch: &Batch<'_>,
-    scratch: &Scratch,
-    printer: &mut Printer<'_>,
-) -> Result<usize> {
-    for line in 0..batch.len() {
-        if line % PREFETCH_BATCH == 0 {
-            let next = batch.len().min(line + PREFETCH_BATCH);
-            matcher.prefetch(&scratch.fingerprints[line..next]);
+impl Pieces {
+    fn new(op: SetOp, printer: &Printer<'_>) -> Self {
+        let prints = [!printer.counts_only(), printer.takes_rest()];
+        let (kept, rest) = (Vec::new(), Vec::new());
+        Self { keeps_others: op != SetOp::Common, prints, kept, rest, lines: 0, refused: 0 }
+    }
+
+    /// Decides about the lines of a batch until the table is full. Returns the number of lines that
+    /// are decided.
+    fn decide(
+        &mut self,
+        matcher: &mut SetMatcher,
+        batch: &Batch<'_>,
+        scratch: &Scratch,
+    ) -> Result<usize> {
+        self.kept.clear();
+        self.rest.clear();
+        self.lines = 0;
+        let mut next = 0;
+        let fingerprints = scratch.fingerprints.chunks(PREFETCH_BATCH);
+        for (lines, fingerprints) in scratch.selected.chunks(PREFETCH_BATCH).zip(fingerprints) {
+            matcher.prefetch(fingerprints);
+            for (&line, &fingerprint) in lines.iter().zip(fingerprints) {
+                self.add(batch, next..line, self.keeps_others);
+                let Ok(decision) = matcher.decide(fingerprint)? else { return Ok(line) };
+                self.refused += u64::from(decision == Decision::Refused);
+                self.add(batch, line..line + 1, decision == Decision::Kept);
+                next = line + 1;
+            }
         }
-        match matcher.decide(scratch.fingerprints[line])? {
-            Ok(Decision::Kept) => printer.line(batch.line(line))?,
-            Ok(_) => printer.rest(batch.range(line..line + 1))?,
-            Err(_) => return Ok(line),
+        self.add(batch, next..batch.len(), self.keeps_others);
+        Ok(batch.len())
+    }
+
+    fn add(&mut self, batch: &Batch<'_>, lines: Range<usize>, kept: bool) {
+        if kept {
+            self.lines += lines.len();
+        }
+        let [prints_kept, prints_rest] = self.prints;
+        let (pieces, prints) = match kept {
+            true => (&mut self.kept, prints_kept),
+            false => (&mut self.rest, prints_rest),
+        };
+        if prints && !lines.is_empty() {
+            add_piece(pieces, batch.span(lines));
         }
     }
-    Ok(batch.len())
+
+    fn print(&self, batch: &Batch<'_>, printer: &mut Printer<'_>) -> Result<()> {
+        printer.lines += self.lines as u64;
+        printer.pieces(batch.tail(0), &self.kept, &self.rest)
+    }
 }

@@ -147,24 +147,17 @@ impl PartitionJoin<'_> {
             SetOp::SymDiff => matcher.build_of_side(fingerprint, self.is_second(rest)),
             _ => matcher.build(fingerprint),
         };
-        if build_side == BuildSide::First
-            && self
-                .for_each_record::<FIRST_RECORD>(
-                    &part.first,
-                    &mut matcher,
-                    &mut found.ahead,
-                    build,
-                )?
-                .is_err()
-        {
-            return Ok(Err(Full));
+        let Found { writer, ahead, .. } = found;
+        let file = self.spill_file;
+        if build_side == BuildSide::First {
+            let first = &part.first;
+            if for_each_record::<FIRST_RECORD>(first, file, &mut matcher, ahead, build)?.is_err() {
+                return Ok(Err(Full));
+            }
         }
         for j in matcher.build_inputs(others.len()) {
             let other = &part.others[j];
-            if self
-                .for_each_record::<OTHER_RECORD>(other, &mut matcher, &mut found.ahead, build)?
-                .is_err()
-            {
+            if for_each_record::<OTHER_RECORD>(other, file, &mut matcher, ahead, build)?.is_err() {
                 return Ok(Err(Full));
             }
         }
@@ -174,11 +167,10 @@ impl PartitionJoin<'_> {
                 Ok(Ok(()))
             };
             // Probing needs no memory.
-            let (other, ahead) = (&part.others[j], &mut found.ahead);
-            let _ = self.for_each_record::<OTHER_RECORD>(other, &mut matcher, ahead, probe)?;
+            let other = &part.others[j];
+            let _ = for_each_record::<OTHER_RECORD>(other, file, &mut matcher, ahead, probe)?;
             matcher.end_round();
         }
-        let Found { writer, ahead, .. } = found;
         let decide = |matcher: &mut SetMatcher, fingerprint, rest: &[u8]| {
             let Ok(decision) = matcher.decide(fingerprint)? else { return Ok(Err(Full)) };
             refused += u64::from(decision == Decision::Refused);
@@ -189,9 +181,9 @@ impl PartitionJoin<'_> {
             Ok(Ok(()))
         };
         let judged =
-            self.for_each_record::<FIRST_RECORD>(&part.first, &mut matcher, ahead, decide)?;
+            for_each_record::<FIRST_RECORD>(&part.first, file, &mut matcher, ahead, decide)?;
         if judged.is_ok() {
-            if self.op == SetOp::Common && build_side != BuildSide::First {
+            if build_side != BuildSide::First && self.op != SetOp::Dedup {
                 unclaimed = matcher.unclaimed();
             }
             found.result.add(count, refused, unclaimed);
@@ -203,39 +195,6 @@ impl PartitionJoin<'_> {
     /// Returns whether the position of a record belongs to the second side of a symmetric difference.
     fn is_second(&self, position: &[u8]) -> bool {
         position.first_chunk().is_some_and(|bytes| u64::from_le_bytes(*bytes) >= self.boundary)
-    }
-
-    /// Passes each record of a stream to the matcher until its table is full.
-    fn for_each_record<const SIZE: usize>(
-        &self,
-        stream: &RecordStream,
-        matcher: &mut SetMatcher,
-        ahead: &mut Ahead<'_>,
-        mut each: impl FnMut(&mut SetMatcher, Fingerprint, &[u8]) -> Result<Result<(), Full>>,
-    ) -> Result<Result<(), Full>> {
-        let mut full = Ok(());
-        stream.for_each_block(self.spill_file, |block| {
-            if self.progress.cancelled() {
-                return Err(Error::cancelled());
-            }
-            for records in block.as_chunks::<SIZE>().0.chunks(PREFETCH_BATCH) {
-                let mut fingerprints = [Fingerprint::default(); PREFETCH_BATCH];
-                for (fingerprint, record) in fingerprints.iter_mut().zip(records) {
-                    *fingerprint =
-                        record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default();
-                }
-                let fingerprints = &fingerprints[..records.len()];
-                matcher.prefetch(fingerprints);
-                for (&fingerprint, record) in fingerprints.iter().zip(records) {
-                    if full.is_ok() {
-                        full = each(matcher, fingerprint, &record[Fingerprint::BYTES..])?;
-                    }
-                }
-            }
-            ahead.advance(block.len() as u64);
-            Ok(())
-        })?;
-        Ok(full)
     }
 
     /// Divides a partition.
@@ -285,11 +244,44 @@ struct Found<'a> {
     ahead: Ahead<'a>,
 }
 
-/// The bytes of a partition that have not been reported as done. Records that are read twice, because
+/// Passes each record of a stream to the matcher until its table is full.
+pub(super) fn for_each_record<const SIZE: usize>(
+    stream: &RecordStream,
+    spill_file: &SpillFile,
+    matcher: &mut SetMatcher,
+    ahead: &mut Ahead<'_>,
+    mut each: impl FnMut(&mut SetMatcher, Fingerprint, &[u8]) -> Result<Result<(), Full>>,
+) -> Result<Result<(), Full>> {
+    let mut full = Ok(());
+    stream.for_each_block(spill_file, |block| {
+        if ahead.progress.cancelled() {
+            return Err(Error::cancelled());
+        }
+        for records in block.as_chunks::<SIZE>().0.chunks(PREFETCH_BATCH) {
+            let mut fingerprints = [Fingerprint::default(); PREFETCH_BATCH];
+            for (fingerprint, record) in fingerprints.iter_mut().zip(records) {
+                *fingerprint =
+                    record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default();
+            }
+            let fingerprints = &fingerprints[..records.len()];
+            matcher.prefetch(fingerprints);
+            for (&fingerprint, record) in fingerprints.iter().zip(records) {
+                if full.is_ok() {
+                    full = each(matcher, fingerprint, &record[Fingerprint::BYTES..])?;
+                }
+            }
+        }
+        ahead.advance(block.len() as u64);
+        Ok(())
+    })?;
+    Ok(full)
+}
+
+/// The bytes of records that have not been reported as done. Records that are read twice, because
 /// their partition is divided, are reported once.
-struct Ahead<'a> {
-    bytes: u64,
-    progress: &'a dyn Progress,
+pub(super) struct Ahead<'a> {
+    pub(super) bytes: u64,
+    pub(super) progress: &'a dyn Progress,
 }
 
 impl Ahead<'_> {

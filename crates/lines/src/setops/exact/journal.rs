@@ -40,7 +40,7 @@ use crate::setops::set_semantics::SetOp;
 use crate::temp::{Chain, DiskUsage, RecordStream, SpillFile, TempDir, write_out};
 
 /// Increased when the format changes.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 const JOURNAL: &str = "petal.journal";
 const RECORDS: &str = "petal.records";
@@ -111,7 +111,7 @@ struct Saved {
     polarity: Polarity,
     first: Vec<Option<Chain>>,
     others: Vec<Vec<Option<Chain>>>,
-    keys_log: Option<Chain>,
+    keys_logs: Vec<Option<Chain>>,
     /// The phase that filled the filter, if there is one.
     filter: Option<usize>,
     positions: Vec<Vec<Option<Chain>>>,
@@ -298,7 +298,7 @@ impl Journal {
             polarity: saved.polarity,
             first: streams(&saved.first)?,
             others: sets(&saved.others)?,
-            keys: stream(&saved.keys_log)?,
+            keys: streams(&saved.keys_logs)?,
             filter,
             filled: saved.filter.unwrap_or(0),
             positions: sets(&saved.positions)?,
@@ -318,7 +318,7 @@ impl Journal {
         spill_file: &SpillFile,
     ) -> Result<()> {
         write_out(&mut state.first, spill_file)?;
-        write_out(std::slice::from_mut(&mut state.keys), spill_file)?;
+        write_out(&mut state.keys, spill_file)?;
         for streams in state.others.iter_mut().chain(&mut state.positions) {
             write_out(streams, spill_file)?;
         }
@@ -337,7 +337,7 @@ impl Journal {
             polarity: state.polarity,
             first: chains(&state.first),
             others: state.others.iter().map(chains).collect(),
-            keys_log: state.keys.written(),
+            keys_logs: chains(&state.keys),
             filter: kept,
             positions: state.positions.iter().map(chains).collect(),
             spans: state.spans,

@@ -128,6 +128,29 @@ impl JobPasses<'_> {
         self.pass.run("filtering", inputs, map, fold)
     }
 
+    /// Selects the lines that any of the filters may contain; without filters all lines.
+    #[inline]
+    pub(super) fn select(
+        &self,
+        filters: Option<&[&dyn Membership]>,
+        batch: &Batch<'_>,
+        scratch: &mut Scratch,
+    ) {
+        scratch.selected.clear();
+        let Some(filters) = filters else { return scratch.selected.extend(0..batch.len()) };
+        scratch.hash_lines(batch, self.hasher.spec());
+        contains_any(filters, &scratch.hashes, &mut scratch.results);
+        scratch.selected.extend(scratch.results.iter());
+    }
+
+    /// Fingerprints the selected lines.
+    #[inline]
+    pub(super) fn fingerprint_selected(&self, batch: &Batch<'_>, scratch: &mut Scratch) {
+        scratch.fingerprints.clear();
+        let selected = scratch.selected.iter().map(|&line| batch.key(line));
+        self.hasher.fingerprints(selected, &mut scratch.fingerprints);
+    }
+
     /// Writes records of the selected lines to the streams of their partitions; those of the first
     /// input with their positions, counted from the `start` of their input. The hashes of these lines
     /// go to `keys`.
@@ -150,28 +173,19 @@ impl JobPasses<'_> {
             LineSelector::PerHash(is_selected) => (None, Some(is_selected)),
         };
         let waits = is_selected.is_some();
-        let fingerprint_selected = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.fingerprints.clear();
-            let picked = scratch.selected.iter().map(|&line| batch.key(line));
-            self.hasher.fingerprints(picked, &mut scratch.fingerprints);
-        };
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.selected.clear();
-            if filters.is_some() || wants_keys || waits {
+            if waits || filters.is_none() && wants_keys {
                 scratch.hash_lines(batch, self.hasher.spec());
             }
-            match filters {
-                _ if waits => return,
-                None => scratch.selected.extend(0..batch.len()),
-                Some(filters) => {
-                    contains_any(filters, &scratch.hashes, &mut scratch.results);
-                    scratch.selected.extend(scratch.results.iter());
-                    if wants_keys {
-                        keep_selected(scratch);
-                    }
-                }
+            if waits {
+                return;
             }
-            fingerprint_selected(batch, scratch);
+            self.select(filters, batch, scratch);
+            if wants_keys {
+                keep_selected(scratch);
+            }
+            self.fingerprint_selected(batch, scratch);
         };
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             if let Some(is_selected) = &mut is_selected {
@@ -181,7 +195,7 @@ impl JobPasses<'_> {
                     }
                 }
                 keep_selected(scratch);
-                fingerprint_selected(batch, scratch);
+                self.fingerprint_selected(batch, scratch);
             }
             let start = if side == Side::First { start(batch.input)? } else { 0 };
             for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {

@@ -2,21 +2,22 @@
 
 use std::time::Instant;
 
-use petal::{BloomFilter, ByteSize, Membership};
+use petal::{BatchResults, BloomFilter, ByteSize, Membership};
 
 use super::ExactJob;
-use super::join::{Partition, PartitionJoin};
+use super::in_memory::Decider;
+use super::join::{Ahead, JoinResult, Partition, PartitionJoin, for_each_record};
 use super::journal::Journal;
 use super::passes::{HashSink, LineSelector};
-use super::records::Side;
+use super::records::{OTHER_RECORD, Side};
 use super::state::State;
 use crate::error::Result;
 use crate::fingerprint::Table;
 use crate::input::Input;
 use crate::memory::least_records;
-use crate::setops::planning::{Plan, filter_bytes};
+use crate::setops::planning::{Plan, estimated_insertions, filter_bytes};
 use crate::setops::positions::{Polarity, Spans};
-use crate::setops::set_semantics::SetOp;
+use crate::setops::set_semantics::{BuildSide, SetMatcher, SetOp};
 use crate::temp::{RecordStream, SpillFile, SpillWriter, memory_usage, write_out};
 
 /// Runs the phases of a job.
@@ -26,8 +27,6 @@ pub(super) struct Phases<'a> {
     pub(super) plan: Plan,
     pub(super) first: &'a [&'a Input],
     pub(super) spill_file: &'a SpillFile,
-    /// Whether lines are printed, not only counted.
-    pub(super) prints: bool,
     pub(super) state: State,
     /// Number of the current phase.
     pub(super) step: usize,
@@ -137,17 +136,11 @@ impl<'a> Phases<'a> {
                 progress: work.job.progress,
             };
             let result = join.join(parts, &work.state.partitioning)?;
-            (work.state.positions, work.state.count) = (result.positions, result.count);
+            let JoinResult { positions, count, refused, unclaimed } = result;
+            (work.state.positions, work.state.count) = (positions, count);
             work.state.spans = spans;
+            work.state.set_false_found(work.plan, work.job.op, inputs, count, refused, unclaimed);
             let report = &mut work.state.report;
-            report.false_found = match (report.candidates, work.job.op) {
-                (0, _) => None,
-                (_, SetOp::Common) if inputs > 1 => None,
-                (_, SetOp::SymDiff | SetOp::Duplicates | SetOp::Unique) => None,
-                (_, SetOp::Common) if work.plan.build_from_first => Some(result.unclaimed),
-                (_, SetOp::Common) => Some(result.refused),
-                (candidates, _) => Some(candidates.saturating_sub(result.count)),
-            };
             report.add_phase("deciding", begun.elapsed().as_secs_f64());
             report.set_survivors(match work.state.polarity {
                 Polarity::Kept => work.state.count,
@@ -174,19 +167,46 @@ impl<'a> Phases<'a> {
         if let Some(filter) = self.state.filter.take() {
             return Ok(filter);
         }
-        let count = self.state.keys.bytes() / 8;
+        let count = self.state.keys.iter().map(RecordStream::bytes).sum::<u64>() / 8;
         let memory = self.work() - least_records(self.work());
         let memory = memory.saturating_sub(self.records_memory()).max(self.work() / 4);
         let mut filter =
             BloomFilter::with_memory(count.max(1), ByteSize::bytes(filter_bytes(count, memory)))?;
-        let mut hashes = Vec::new();
-        self.state.keys.for_each_block(self.spill_file, |block| {
-            hashes.clear();
-            hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
-            filter.put_mixed_hashes(&hashes);
-            Ok(())
-        })?;
+        let (mut hashes, mut new) = (Vec::new(), BatchResults::new());
+        for keys in &self.state.keys {
+            keys.for_each_block(self.spill_file, |block| {
+                hashes.clear();
+                hashes.extend(block.as_chunks().0.iter().map(|key| u64::from_le_bytes(*key)));
+                filter.insert_mixed_hashes(&hashes, &mut new);
+                Ok(())
+            })?;
+        }
         Ok(filter)
+    }
+
+    /// Writes records of the lines that the filter of another side may contain. Their hashes go to
+    /// `keys`.
+    pub(super) fn match_lines(
+        &mut self,
+        inputs: &[&Input],
+        side: Side,
+        filter: Option<&BloomFilter>,
+        keys: HashSink<'a>,
+    ) -> Result<Vec<RecordStream>> {
+        let hits = self.write_records("matching", inputs, side, filter, Some(keys))?;
+        let bytes = hits.iter().map(RecordStream::bytes).sum::<u64>();
+        let candidates = bytes / side.record_bytes() as u64;
+        let report = &mut self.state.report;
+        let queried = report.phases.last().map_or(0, |phase| phase.lines);
+        let misses = (queried - candidates) as f64;
+        // A share of 1 - rate of the absent lines misses the filter.
+        let rate = filter.map_or(0.0, |filter| {
+            filter.expected_fpr(estimated_insertions(filter, 0.0, filter.inserted()) as u64)
+        });
+        let promised = misses * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
+        report.candidates += candidates;
+        report.false_promised = Some(report.false_promised.unwrap_or(0.0) + promised);
+        Ok(hits)
     }
 
     /// Writes records of the lines that the filter of the candidates may contain.
@@ -195,6 +215,75 @@ impl<'a> Phases<'a> {
         let streams = self.write_records("confirming", inputs, side, Some(&filter), None)?;
         self.state.filter = Some(filter);
         Ok(streams)
+    }
+
+    /// Returns what decides about the first input while it is read, if it fits in memory: a table of
+    /// the records of the others and the filter of the candidates.
+    pub(super) fn decider(&mut self) -> Result<Option<Decider>> {
+        let (work, op) = (self.work(), self.job.op);
+        let filter = self.candidate_filter()?;
+        let memory = work.saturating_sub(filter.size_bytes());
+        let distinct = estimated_insertions(&filter, 0.0, filter.inserted());
+        let lines = self.state.report.first_lines as f64;
+        let entries = decided_entries(op, distinct, lines, filter.expected_fpr(distinct as u64));
+        let fits = |memory| entries <= Table::capacity(memory) / 10 * 9;
+        if !fits(memory) {
+            self.state.filter = Some(filter);
+            return Ok(None);
+        }
+        if !fits(memory.saturating_sub(self.records_memory())) {
+            self.keep_in_memory(0)?;
+        }
+        let memory = memory.saturating_sub(self.records_memory());
+        let mut matcher = SetMatcher::new(op, BuildSide::Others(0), Table::new(memory, entries)?);
+        let inputs = self.state.others.len();
+        let build_inputs = matcher.build_inputs(inputs);
+        for j in build_inputs.iter().copied().chain(matcher.probe_inputs(inputs)) {
+            let builds = build_inputs.contains(&j);
+            let each = |matcher: &mut SetMatcher, fingerprint, _: &[u8]| {
+                if builds {
+                    return matcher.build(fingerprint);
+                }
+                matcher.probe(fingerprint);
+                Ok(Ok(()))
+            };
+            for stream in &self.state.others[j] {
+                let mut ahead = Ahead { bytes: stream.bytes(), progress: self.job.progress };
+                let file = self.spill_file;
+                let built =
+                    for_each_record::<OTHER_RECORD>(stream, file, &mut matcher, &mut ahead, each)?;
+                if built.is_err() {
+                    self.state.filter = Some(filter);
+                    return Ok(None);
+                }
+            }
+            if !builds {
+                matcher.end_round();
+            }
+        }
+        self.state.others.clear();
+        Ok(Some(Decider { matcher, candidates: Some(filter) }))
+    }
+
+    /// Prepares to decide about the first input while it is read. Writes records of its candidates if
+    /// that does not fit in memory; then the result is `None`.
+    pub(super) fn decide_or_confirm_first(&mut self) -> Result<Option<Decider>> {
+        // An earlier run of this job has confirmed.
+        if self.step >= self.state.done
+            && let Some(decider) = self.decider()?
+        {
+            return Ok(Some(decider));
+        }
+        self.confirm_first()?;
+        Ok(None)
+    }
+
+    /// Writes records of the candidates of the first input.
+    pub(super) fn confirm_first(&mut self) -> Result<()> {
+        self.phase(|work| {
+            work.state.first = work.confirm(work.first, Side::First)?;
+            Ok(())
+        })
     }
 
     /// Returns the memory of all records.
@@ -253,7 +342,7 @@ impl<'a> Phases<'a> {
         report.records += records;
         match keys {
             Some(HashSink::Filter(filter)) => self.state.filter = Some(filter),
-            Some(log) => self.state.keys = log.into_log(),
+            Some(log) => self.state.keys.push(log.into_log()),
             None => {}
         }
         Ok(spill.finish())
@@ -304,4 +393,12 @@ impl<'a> Phases<'a> {
         }
         (parts, taken)
     }
+}
+
+/// Returns the number of entries of the table that decides about the first input of `lines` lines:
+/// `distinct` lines have a hash of a candidate, and the filter of the candidates has a rate.
+pub(super) fn decided_entries(op: SetOp, distinct: f64, lines: f64, rate: f64) -> u64 {
+    // The table of `common` does not grow.
+    let wrong = if op == SetOp::Common { 0.0 } else { lines * rate };
+    (distinct + wrong).ceil() as u64
 }

@@ -6,6 +6,7 @@ use petal::embed::BlockedLayout;
 use super::ExactJob;
 use super::join::choose_build_side;
 use super::passes::HASH_LOG_MEMORY;
+use super::phases::decided_entries;
 use super::records::{FIRST_RECORD, OTHER_RECORD};
 use super::spill_bounds::{RecordBytes, SpillBounds};
 use crate::fingerprint::Table;
@@ -80,6 +81,17 @@ fn false_lines(input: &Sample, right: f64, rate: f64) -> [f64; 2] {
     [lower, upper.max(expected + margin).min((lines - right).max(0.0))]
 }
 
+/// Returns several inputs as one.
+fn together(inputs: &[Sample]) -> Sample {
+    let sum = |number: fn(&Sample) -> u64| inputs.iter().map(number).sum::<u64>();
+    Sample {
+        bytes: sum(|input| input.bytes),
+        lines: sum(|input| input.lines),
+        distinct: sum(|input| input.distinct),
+        ..Sample::default()
+    }
+}
+
 impl ExactJob<'_> {
     /// Returns the bytes that the phases of this plan will report as progress: of inputs, read or
     /// skipped, and of the records that are joined.
@@ -133,6 +145,7 @@ impl ExactJob<'_> {
             most_other: 0,
             divides: false,
             is_empty: false,
+            is_decided: false,
             spill: SpillBounds::new(work, self.budget.workers, self.partitions(plan, sizes, 0)),
             out: PhaseTotals::default(),
         };
@@ -146,14 +159,16 @@ impl ExactJob<'_> {
             (Strategy::Narrow, op) if !op.separates_others() => run.narrow_diff(kept),
             _ => run.partition(),
         }
-        run.keep(work / 2);
-        run.spill.keep(work / 2);
-        run.join();
-        if (plan.strategy != Strategy::Memory || run.out.then_partition) && with_output {
-            let dropped = plan.strategy == Strategy::Narrow
-                && !matches!(self.op, SetOp::Common | SetOp::Duplicates);
-            let kept = if run.is_empty { 0.0 } else { (kept - run.prior as f64).max(0.0) };
-            run.print(kept, dropped && !run.out.then_partition);
+        if !run.is_decided {
+            run.keep(work / 2);
+            run.spill.keep(work / 2);
+            run.join();
+            if with_output {
+                let dropped = plan.strategy == Strategy::Narrow
+                    && !matches!(self.op, SetOp::Common | SetOp::Duplicates);
+                let kept = if run.is_empty { 0.0 } else { (kept - run.prior as f64).max(0.0) };
+                run.print(kept, dropped);
+            }
         }
         if run.out.bytes_read_bounds == [0; 2] {
             run.out.bytes_read_bounds = [run.out.bytes_read; 2];
@@ -190,6 +205,8 @@ pub(super) struct Run<'a> {
     rest: Rest,
     /// Whether the result is empty because there are no candidates.
     is_empty: bool,
+    /// Whether the lines of the first input are decided and printed while they are read.
+    is_decided: bool,
     spill: SpillBounds,
     pub(super) out: PhaseTotals,
 }
@@ -284,16 +301,12 @@ impl Run<'_> {
         self.out.spilled += more;
     }
 
-    fn narrows(&self) -> bool {
-        self.plan.strategy == Strategy::Narrow && !self.out.then_partition
-    }
-
     /// Joins the records.
     fn join(&mut self) {
         let InputSizes { op, first, others, .. } = self.sizes;
         let all = || others.iter().chain([first]).map(|input| input.distinct);
         let most_first = self.most_first;
-        let entries = match (self.narrows(), op) {
+        let entries = match (self.plan.strategy == Strategy::Narrow, op) {
             (true, SetOp::Common) => {
                 [0, most_first.max(self.most_other).min(all().max().unwrap_or(0))]
             }
@@ -373,6 +386,7 @@ impl Run<'_> {
         let inserts = matches!((seed, op), (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup));
         let free = (capacity - entries) as f64;
         if !inserts || kept <= free {
+            self.is_decided = true;
             return self.read(&sizes.first);
         }
         self.rest = self.rest_after(&sizes.first, kept, free);
@@ -395,13 +409,7 @@ impl Run<'_> {
         let roles = if sizes.op.separates_others() { 1 } else { sizes.others.len().max(1) };
         // Others that are taken as one input are read in one pass.
         for others in sizes.others.chunks(roles) {
-            let sum = |number: fn(&Sample) -> u64| others.iter().map(number).sum::<u64>();
-            let together = Sample {
-                bytes: sum(|other| other.bytes),
-                lines: sum(|other| other.lines),
-                distinct: sum(|other| other.distinct),
-                ..Sample::default()
-            };
+            let together = together(others);
             self.read(&together);
             self.write_records_of_all(&together, together.lines as f64, OTHER_RECORD);
         }
@@ -482,81 +490,119 @@ impl Run<'_> {
             run.write_records(records, records[2], record, [least_size, size]);
             records
         };
-        let shared = (begin.lines as f64 * shared_back).min(begin.lines as f64);
-        let records = confirm(self, begin, [shared; 3], back);
-        [self.most_other, self.most_first] =
-            [candidates, records].map(|[_, _, upper]| upper as u64);
         for (j, other) in more {
             // Lines that all inputs have, or all that the first one has.
             let upper = other.lines as f64 * sizes.share_in_first(j);
             let value = self.out.kept as f64;
             confirm(self, other, [0.0, value.min(upper), upper], OTHER_RECORD);
         }
+        let distinct = (next.distinct as f64 * overlap).min(right);
+        let [least_wrong, most_wrong] = false_positives(wrong_distinct);
+        let distinct = [distinct + least_wrong, distinct + wrong_distinct, right + most_wrong];
+        if self.plan.build_from_first && self.decides_first(distinct, [least_size, size], rate) {
+            return;
+        }
+        let shared = (begin.lines as f64 * shared_back).min(begin.lines as f64);
+        let records = confirm(self, begin, [shared; 3], back);
+        [self.most_other, self.most_first] =
+            [candidates, records].map(|[_, _, upper]| upper as u64);
+    }
+
+    /// Reads the first input and decides about its lines, if that fits in memory. `distinct`: of the
+    /// distinct candidates; `filter`: the size of their filter.
+    fn decides_first(&mut self, distinct: [f64; 3], filter: [u64; 2], rate: f64) -> bool {
+        let lines = self.sizes.first.lines as f64;
+        let [lower, value, upper] =
+            distinct.map(|distinct| decided_entries(self.sizes.op, distinct, lines, rate));
+        let entries = match self.chance {
+            Chance::Expected => value,
+            Chance::Low => lower,
+            Chance::High => upper,
+        };
+        let free = self.work().saturating_sub(filter[1]);
+        let fits = |taken: u64| entries <= Table::capacity(free.saturating_sub(taken)) / 10 * 9;
+        if !fits(0) {
+            return false;
+        }
+        if !fits(self.held) {
+            self.keep(0);
+        }
+        self.spill.make_room(fits);
+        self.read(&self.sizes.first);
+        self.is_decided = true;
+        true
     }
 
     fn narrow_diff(&mut self, kept: f64) {
         let sizes = self.sizes;
-        // Lines that are absent from the filter when they are inserted.
-        let new = match sizes.op {
-            SetOp::Duplicates | SetOp::Unique | SetOp::SymDiff => sizes.first.distinct as f64,
-            _ => kept,
-        };
-        let (size, _) = self.filter(sizes.lines(), self.filter_memory());
-        if !sizes.others.is_empty() {
-            self.out.passes += 1;
-            self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
-        }
-        self.read(&sizes.first);
-        let right = sizes.first.lines as f64 - new;
-        let wrong = new * self.mean_rate(size, new as u64);
-        let none = self.has_no_candidates(right, wrong);
+        let first = &sizes.first;
+        let [lines, distinct] = [first.lines, first.distinct].map(|number| number as f64);
+        let (size, rate) = self.filter_of_lines(first.lines, first.distinct, self.filter_memory());
+        self.read(first);
+        // Lines that the filter of the lines before them may contain.
+        let copies = (lines - distinct).max(0.0);
+        let wrong = distinct * self.mean_rate(size, first.distinct);
         let [least_wrong, most_wrong] = false_positives(wrong);
-        let [lower, upper] = [right + least_wrong, right + most_wrong];
-        self.log([lower, right + wrong, upper]);
-        if right + wrong > sizes.first.lines as f64 / 2.0 {
-            self.out.then_partition = true;
-            return self.partition();
+        self.log([copies + least_wrong, copies + wrong, copies + most_wrong]);
+        let mut right = copies;
+        let mut false_candidates = [least_wrong, wrong, most_wrong];
+        if !sizes.others.is_empty() {
+            let others = together(&sizes.others);
+            let shares = (0..sizes.others.len()).map(|j| sizes.share_in_first(j));
+            let shared = shares.zip(&sizes.others).map(|(share, other)| share * other.lines as f64);
+            let shared = shared.sum::<f64>();
+            let wrong = (others.lines as f64 - shared).max(0.0) * rate;
+            let [least_wrong, most_wrong] = false_lines(&others, shared, rate);
+            let wrong = [least_wrong, wrong, most_wrong];
+            let records = wrong.map(|wrong| shared + wrong);
+            self.read(&others);
+            self.write_records(records, records[2], OTHER_RECORD, [size, size]);
+            self.log(records);
+            right += shared;
+            for (sum, wrong) in false_candidates.iter_mut().zip(wrong) {
+                *sum += wrong;
+            }
         }
-        if none {
+        let [least_wrong, wrong, most_wrong] = false_candidates;
+        if self.has_no_candidates(right, wrong) {
             return;
         }
         self.out.candidates = (right + wrong) as u64;
         self.out.false_candidates = wrong as u64;
         self.out.false_bounds = [least_wrong, most_wrong];
-        let (size, rate) = self.filter(self.out.candidates, self.filter_memory());
-        let of_others: f64 = sizes.others.iter().map(|other| other.lines as f64).sum();
-        let shared: f64 = (0..sizes.others.len())
-            .map(|j| sizes.others[j].lines as f64 * sizes.share_in_first(j))
-            .sum();
-        if !sizes.others.is_empty() {
-            self.out.passes += 1;
-            self.out.bytes_read += sizes.others.iter().map(|other| other.bytes).sum::<u64>();
-            let wrong = (of_others - shared) * rate;
-            let [lower, upper] = false_positives(wrong).map(|wrong| shared + wrong);
-            let records = [lower, shared + wrong, upper];
-            self.write_records(records, upper, OTHER_RECORD, [0, size]);
+        let memory = self.filter_memory().saturating_sub(self.held).max(self.work() / 4);
+        let (size, _) = self.filter(self.out.candidates, memory);
+        // The lines that are dropped, and the first of those that are repeated.
+        let dropped = match sizes.op {
+            SetOp::Diff | SetOp::Dedup => (lines - kept).max(0.0),
+            _ => copies,
+        };
+        let shared = (dropped - copies).max(0.0);
+        let repeated = copies.min(distinct);
+        let (_, rate) = self.filter((shared + repeated + wrong) as u64, size);
+        let entries = [shared.max(repeated), shared + repeated, right];
+        let entries = [entries[0] + least_wrong, entries[1] + wrong, entries[2] + most_wrong];
+        if matches!(sizes.op, SetOp::Diff | SetOp::Dedup)
+            && self.decides_first(entries, [0, size], rate)
+        {
+            return;
         }
-        self.read(&sizes.first);
-        // The first occurrence of a repeated line is a record too.
-        let copies = (sizes.first.lines - sizes.first.distinct.min(sizes.first.lines)) as f64;
-        let lines = right + wrong + copies;
-        let rest = (sizes.first.lines as f64 - lines).max(0.0);
+        self.read(first);
+        let candidates = dropped + copies + false_candidates[1];
+        let rest = (lines - candidates).max(0.0);
         let more = false_positives(rest * rate)[1];
-        let records = [lower, lines + rest * rate, upper + copies + more];
+        let records = [dropped, candidates + rest * rate, dropped + copies + most_wrong + more];
         self.write_records(records, records[2], FIRST_RECORD, [0, size]);
         self.most_first = records[2] as u64;
     }
 
-    /// Returns the mean false-positive rate while `new` lines of the first input are inserted after
-    /// the others.
+    /// Returns the mean false-positive rate of a filter of the first input while `new` lines are
+    /// inserted.
     fn mean_rate(&self, size: u64, new: u64) -> f64 {
         const STEPS: u64 = 32;
-        let others: u64 = self.sizes.others.iter().map(|other| other.distinct).sum();
-        let Ok(shape) = BlockedLayout::for_memory(self.sizes.lines().max(1), ByteSize::bytes(size))
-        else {
-            return 1.0;
-        };
-        let at = |step: u64| shape.fpr(others + new / STEPS * step);
+        let lines = self.sizes.first.lines.max(1);
+        let Ok(shape) = BlockedLayout::for_memory(lines, ByteSize::bytes(size)) else { return 1.0 };
+        let at = |step: u64| shape.fpr(new / STEPS * step);
         (0..STEPS).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / STEPS as f64
     }
 

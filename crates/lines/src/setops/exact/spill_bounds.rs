@@ -122,6 +122,17 @@ impl SpillBounds {
         self.memory = self.memory.min(max);
     }
 
+    /// Writes records to disk unless what comes next fits besides their memory.
+    pub(super) fn make_room(&mut self, fits: impl Fn(u64) -> bool) {
+        if !fits(self.memory) {
+            self.lower_min_to(0);
+        }
+        if !fits(self.in_memory[0]) {
+            self.lower_max_to(0);
+            (self.memory, self.sparse) = (0, 0);
+        }
+    }
+
     /// Writes hashes to a log.
     pub(super) fn log(&mut self, bytes: Range) {
         let in_memory = SpillWriter::max_in_memory(bytes[0], 1, HASH_LOG_MEMORY);

@@ -1,6 +1,7 @@
 //! The strategies that write records: their phases in order, then the output.
 
 use super::ExactJob;
+use super::in_memory::{Decisions, decide_first};
 use super::journal::Journal;
 use super::narrowing::{narrow_common, narrow_diff};
 use super::phases::Phases;
@@ -41,24 +42,32 @@ pub(super) fn run(
         None => SpillFile::new(&job.temp)?,
     };
     let refs: Vec<_> = first.iter().collect();
-    let mut work = Phases {
-        job,
-        journal,
-        plan,
-        first: &refs,
-        spill_file: &spill_file,
-        prints: !printer.counts_only(),
-        state,
-        step: 0,
-    };
-    match (plan.strategy, job.op) {
+    let mut work =
+        Phases { job, journal, plan, first: &refs, spill_file: &spill_file, state, step: 0 };
+    let inputs = others.lines.len();
+    let decider = match (plan.strategy, job.op) {
         (Strategy::Narrow, SetOp::Common) if !others.lines.is_empty() => {
-            narrow_common(&mut work, &others.lines, sizes)?;
+            narrow_common(&mut work, &others.lines, sizes)?
         }
         (Strategy::Narrow, op) if !op.separates_others() => {
-            narrow_diff(&mut work, &others.lines, sizes)?;
+            narrow_diff(&mut work, &others.lines, sizes)?
         }
-        _ => work.write_all_records(&others.lines, others.prior)?,
+        _ => work.write_all_records(&others.lines, others.prior).map(|()| None)?,
+    };
+    if let Some(decider) = decider {
+        let mut state = work.state;
+        state.report.first_lines = 0;
+        let before = printer.lines;
+        let report_of_job = &mut state.report;
+        if let Some(Decisions { refused, unclaimed }) =
+            decide_first(job, decider, first, sizes, printer, report_of_job)?
+        {
+            let dropped = report_of_job.first_lines - (printer.lines - before);
+            state.set_false_found(plan, job.op, inputs, dropped, refused, unclaimed);
+        }
+        *report = state.report;
+        report.spilled += spill_file.written();
+        return Ok(());
     }
     let length = first.iter().map(Input::known_length).sum::<Result<u64>>()?;
     let share = job.budget.work / 8 / job.budget.workers as u64;

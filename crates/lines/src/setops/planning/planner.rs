@@ -249,11 +249,11 @@ impl InputSizes {
         if first.saturating_add(second) <= budget.work / 8 * 7 { second } else { 0 }
     }
 
-    /// Returns the number of lines of the first input that a filter of all lines before them may
-    /// contain.
+    /// Returns the number of lines of the first input that are candidates: repeated ones, those that
+    /// another input has, and false positives of a filter of the first input.
     fn repeated_candidates(&self, budget: &Budget) -> f64 {
         // The rate rises while the filter fills; its mean is about half the last.
-        let rate = fpr(self.lines(), budget.work) / 2.0;
+        let rate = fpr(self.first.lines, budget.work) / 2.0;
         let copies = 1.0 - self.first.distinct as f64 / self.first.lines.max(1) as f64;
         let shared = (0..self.others.len()).map(|other| self.share_of_first_in(other)).sum::<f64>();
         self.first.lines as f64 * (copies + shared.min(1.0) + rate).min(1.0)
@@ -267,6 +267,9 @@ impl InputSizes {
             |sample: &Sample| sample.lines as f64 * (cost::key(length(sample)) + cost::FILTER);
         let decide = |sample: &Sample, lines: f64| {
             lines * (cost::fingerprint(length(sample)) + cost::RECORD)
+        };
+        let at_once = |sample: &Sample, lines: f64| {
+            lines * (cost::fingerprint(length(sample)) + cost::AT_ONCE)
         };
         let inputs = self.others.len() as f64 + 1.0;
         let passes = match plan.strategy {
@@ -294,16 +297,32 @@ impl InputSizes {
                 let back_rate = fpr(candidates as u64, budget.work);
                 let shared = (next.lines as f64 * overlap).min(begin.lines as f64);
                 let back = shared + (begin.lines as f64 - shared) * back_rate;
-                all().map(read).sum::<f64>()
-                    + read(begin)
-                    + decide(next, candidates)
-                    + (self.others.len() as f64) * decide(begin, back)
+                let reads = all().map(read).sum::<f64>() + read(begin);
+                let others = self.others.len() as f64;
+                if plan.build_from_first && decides_while_reading(candidates, budget) {
+                    reads + at_once(next, candidates) + others * at_once(begin, back)
+                } else {
+                    reads + decide(next, candidates) + others * decide(begin, back)
+                }
             }
-            (Strategy::Narrow, _) => {
+            (Strategy::Narrow, op) => {
                 let lines = self.repeated_candidates(budget);
-                2.0 * all().map(read).sum::<f64>() + 2.0 * decide(&self.first, lines)
+                let reads = all().map(read).sum::<f64>() + read(&self.first);
+                let at_once_fits = matches!(op, SetOp::Diff | SetOp::Dedup)
+                    && decides_while_reading(lines, budget);
+                let decide = |lines| match at_once_fits {
+                    true => at_once(&self.first, lines),
+                    false => decide(&self.first, lines),
+                };
+                reads + 2.0 * decide(lines)
             }
         };
         lines + passes * cost::PASS
     }
+}
+
+/// Returns whether a table of `entries` fingerprints fits in memory besides a filter of them.
+fn decides_while_reading(entries: f64, budget: &Budget) -> bool {
+    let filter = filter_bytes(entries as u64, budget.work);
+    entries as u64 <= Table::capacity(budget.work - filter) / 10 * 9
 }
