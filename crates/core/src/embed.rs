@@ -17,4 +17,6 @@ pub use crate::layout::{BlockedLayout, ClassicLayout};
 #[doc(hidden)]
 pub use crate::quotient::QuotientLayout;
 #[doc(hidden)]
+pub use crate::store::Words;
+#[doc(hidden)]
 pub use crate::vector_quotient::VectorQuotientLayout;

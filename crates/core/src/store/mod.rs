@@ -25,7 +25,7 @@ pub(crate) use cache_line::{
 };
 #[cfg(feature = "mmap")]
 pub use mapped::Mapped;
-pub use owned::{Owned, Relocator, use_global_allocator};
+pub use owned::{Owned, Relocator, Words, use_global_allocator};
 #[cfg(feature = "std")]
 pub(crate) use shared::AtomicCacheLine;
 #[cfg(all(feature = "std", not(all(loom, test))))]

@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "mmap")]
 use memmap2::MmapMut;
 
-use super::cache_line::CacheLine;
+use super::cache_line::{CacheLine, lines_as_words, lines_as_words_mut};
 use super::traits::{Sealed, Store, StoreMut};
 use crate::error::{Error, Result};
 
@@ -143,6 +143,34 @@ impl Owned {
 
     fn layout(len: usize) -> Option<Layout> {
         Layout::from_size_align(len.checked_mul(CacheLine::BYTES)?, ALIGN).ok()
+    }
+}
+
+/// Words of zeros in the memory of a filter, for tables beside filters.
+#[derive(Debug)]
+pub struct Words(Owned);
+
+impl Words {
+    /// Allocates at least `len` words of zeros, rounded up to whole cache lines.
+    ///
+    /// # Errors
+    /// If the memory cannot be allocated.
+    pub fn zeroed(len: u64) -> Result<Self> {
+        Owned::zeroed(len.div_ceil(8)).map(Self)
+    }
+
+    /// Returns the words.
+    #[must_use]
+    #[inline]
+    pub fn get(&self) -> &[u64] {
+        lines_as_words(self.0.lines())
+    }
+
+    /// Returns the words.
+    #[must_use]
+    #[inline]
+    pub fn get_mut(&mut self) -> &mut [u64] {
+        lines_as_words_mut(self.0.lines_mut())
     }
 }
 

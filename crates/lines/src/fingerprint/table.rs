@@ -1,14 +1,16 @@
 //! A hash table of fingerprints with a small state each, within a memory limit.
 //!
 //! Open addressing with linear probing over two parallel arrays. The low half of the fingerprint
-//! determines the slot by multiply-shift (partitions use the high half), so the number of slots
-//! need not be a power of two. Fingerprints are keyed and random: an adversary cannot choose lines
+//! determines the slot by multiply-shift, so the number of slots need not be a power of two.
+//! Partitions use the high half; in a table of all partitions it determines the slot, too. Fingerprints are keyed and random: an adversary cannot choose lines
 //! with the same slot.
 //!
 //! Cost: for states of one byte 17 bytes per slot, of which at most 7 in 8 are used: [`Table::BYTES_PER_ENTRY`] bytes per
 //! entry. A lookup reads one or two cache lines, more if the table is almost full. The table doubles
 //! while the old and the new arrays fit the limit together, then grows to the remaining memory, then
 //! returns [`Full`].
+
+use petal::embed::Words;
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -40,9 +42,13 @@ pub(crate) type Table = FingerprintMap<u8>;
 
 /// A map from fingerprints to states.
 pub(crate) struct FingerprintMap<S> {
-    fingerprints: Vec<Fingerprint>,
+    /// Two words for each slot, and unused ones.
+    words: Words,
+    /// A state for each slot.
     states: Vec<S>,
     used: usize,
+    /// Whether the high half of a fingerprint determines the slot.
+    by_high: bool,
     /// Memory limit of the arrays in bytes, including both generations while growing.
     allowance: u64,
 }
@@ -79,24 +85,28 @@ impl<S: State> FingerprintMap<S> {
 
     /// An empty table of at most `allowance` bytes, with initial space for `expected` entries.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
-        let slots = Self::slots_for(allowance, expected);
-        let mut table = Self { fingerprints: Vec::new(), states: Vec::new(), used: 0, allowance };
-        (table.fingerprints, table.states) = arrays(slots)?;
-        Ok(table)
+        let (words, states) = arrays(Self::slots_for(allowance, expected))?;
+        Ok(Self { words, states, used: 0, by_high: false, allowance })
+    }
+
+    /// [`new`](Self::new) with slots in the order of partitions: inserting one partition after the other
+    /// stays in the cache.
+    pub(crate) fn in_partition_order(allowance: u64, expected: u64) -> Result<Self> {
+        Ok(Self { by_high: true, ..Self::new(allowance, expected)? })
     }
 
     /// Empties the table and changes its limit. Reuses its memory if the size fits, which is faster
     /// than new memory.
     pub(crate) fn renew(&mut self, allowance: u64, expected: u64) -> Result<()> {
         let slots = Self::slots_for(allowance, expected) as usize;
-        if slots > self.fingerprints.capacity() || slots < self.fingerprints.capacity() / 2 {
+        let capacity = self.states.capacity().min(self.words.get().len() / 2);
+        if slots > capacity || slots < capacity / 2 {
             // Free the old arrays first: both may not fit.
-            (self.fingerprints, self.states) = (Vec::new(), Vec::new());
+            (self.words, self.states) = (Words::zeroed(0)?, Vec::new());
             *self = Self::new(allowance, expected)?;
             return Ok(());
         }
-        self.fingerprints.clear();
-        self.fingerprints.resize(slots, Fingerprint::default());
+        self.words.get_mut()[..2 * slots].fill(0);
         self.states.clear();
         self.states.resize(slots, S::default());
         (self.used, self.allowance) = (0, allowance);
@@ -121,7 +131,7 @@ impl<S: State> FingerprintMap<S> {
     pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
         let touch = |sum: u64, fingerprint: &Fingerprint| {
             let at = self.slot(*fingerprint);
-            sum.wrapping_add(self.fingerprints[at].low).wrapping_add(self.states[at].touch())
+            sum.wrapping_add(self.at(at).low).wrapping_add(self.states[at].touch())
         };
         std::hint::black_box(fingerprints.iter().fold(0, touch));
     }
@@ -129,14 +139,14 @@ impl<S: State> FingerprintMap<S> {
     /// Returns whether a fingerprint is in the table.
     #[inline]
     pub(crate) fn contains(&self, fingerprint: Fingerprint) -> bool {
-        self.fingerprints[self.find(fingerprint)] == fingerprint
+        self.at(self.find(fingerprint)) == fingerprint
     }
 
     /// Returns the state of a fingerprint; `None` if it is not in the table.
     #[inline]
     pub(crate) fn get_mut(&mut self, fingerprint: Fingerprint) -> Option<&mut S> {
         let at = self.find(fingerprint);
-        (self.fingerprints[at] == fingerprint).then(|| &mut self.states[at])
+        (self.at(at) == fingerprint).then(|| &mut self.states[at])
     }
 
     /// Returns the state of a fingerprint, inserted as `fresh` if it was absent (then `true`).
@@ -147,15 +157,15 @@ impl<S: State> FingerprintMap<S> {
         fresh: S,
     ) -> Result<Result<(bool, &mut S), Full>> {
         let mut at = self.find(fingerprint);
-        let new = self.fingerprints[at] != fingerprint;
+        let new = self.at(at) != fingerprint;
         if new {
-            if (self.used + 1) * 8 > self.fingerprints.len() * 7 {
+            if (self.used + 1) * 8 > self.states.len() * 7 {
                 if self.grow()?.is_err() {
                     return Ok(Err(Full));
                 }
                 at = self.find(fingerprint);
             }
-            self.fingerprints[at] = fingerprint;
+            self.put(at, fingerprint);
             self.states[at] = fresh;
             self.used += 1;
         }
@@ -164,14 +174,14 @@ impl<S: State> FingerprintMap<S> {
 
     /// Iterates over the entries in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Fingerprint, S)> + '_ {
-        let entries = self.fingerprints.iter().zip(&self.states);
-        entries.filter(|(p, _)| **p != Fingerprint::default()).map(|(&p, &s)| (p, s))
+        let entries = slots(&self.words).zip(&self.states);
+        entries.filter(|(p, _)| *p != Fingerprint::default()).map(|(p, &s)| (p, s))
     }
 
     /// Calls `change` with every state.
     pub(crate) fn for_each_state(&mut self, mut change: impl FnMut(&mut S)) {
-        for (fingerprint, state) in self.fingerprints.iter().zip(&mut self.states) {
-            if *fingerprint != Fingerprint::default() {
+        for (fingerprint, state) in slots(&self.words).zip(&mut self.states) {
+            if fingerprint != Fingerprint::default() {
                 change(state);
             }
         }
@@ -180,16 +190,29 @@ impl<S: State> FingerprintMap<S> {
     /// Returns the first slot to probe.
     #[inline]
     fn slot(&self, fingerprint: Fingerprint) -> usize {
-        ((u128::from(fingerprint.low) * self.fingerprints.len() as u128) >> 64) as usize
+        let half = if self.by_high { fingerprint.high } else { fingerprint.low };
+        ((u128::from(half) * self.states.len() as u128) >> 64) as usize
+    }
+
+    /// Returns the fingerprint in a slot; zero if it is free.
+    #[inline]
+    fn at(&self, slot: usize) -> Fingerprint {
+        let [high, low] = self.words.get().as_chunks().0[slot];
+        Fingerprint { high, low }
+    }
+
+    #[inline]
+    fn put(&mut self, slot: usize, Fingerprint { high, low }: Fingerprint) {
+        self.words.get_mut().as_chunks_mut().0[slot] = [high, low];
     }
 
     /// Returns the slot of the fingerprint, or the free slot where it belongs. There always is one.
     #[inline]
     fn find(&self, fingerprint: Fingerprint) -> usize {
-        let slots = self.fingerprints.len();
+        let slots = self.states.len();
         let mut at = self.slot(fingerprint);
         loop {
-            let there = self.fingerprints[at];
+            let there = self.at(at);
             if there == fingerprint || there == Fingerprint::default() {
                 return at;
             }
@@ -201,16 +224,16 @@ impl<S: State> FingerprintMap<S> {
     }
 
     fn grow(&mut self) -> Result<Result<(), Full>> {
-        let Some(slots) = Self::grown(self.allowance, self.fingerprints.len() as u64) else {
+        let Some(more) = Self::grown(self.allowance, self.states.len() as u64) else {
             return Ok(Err(Full));
         };
-        let (fingerprints, states) = arrays(slots)?;
-        let fingerprints = std::mem::replace(&mut self.fingerprints, fingerprints);
+        let (words, states) = arrays(more)?;
+        let words = std::mem::replace(&mut self.words, words);
         let states = std::mem::replace(&mut self.states, states);
-        for (fingerprint, state) in fingerprints.into_iter().zip(states) {
+        for (fingerprint, state) in slots(&words).zip(states) {
             if fingerprint != Fingerprint::default() {
                 let at = self.find(fingerprint);
-                self.fingerprints[at] = fingerprint;
+                self.put(at, fingerprint);
                 self.states[at] = state;
             }
         }
@@ -218,16 +241,20 @@ impl<S: State> FingerprintMap<S> {
     }
 }
 
-fn arrays<S: State>(slots: u64) -> Result<(Vec<Fingerprint>, Vec<S>)> {
+fn arrays<S: State>(slots: u64) -> Result<(Words, Vec<S>)> {
     let slot = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
     let refused = || Error::alloc(slots.saturating_mul(slot));
     let count = usize::try_from(slots).map_err(|_| refused())?;
-    let (mut fingerprints, mut states) = (Vec::new(), Vec::new());
-    fingerprints.try_reserve_exact(count).map_err(|_| refused())?;
+    let mut states = Vec::new();
     states.try_reserve_exact(count).map_err(|_| refused())?;
-    fingerprints.resize(count, Fingerprint::default());
+    let words = Words::zeroed(slots.saturating_mul(2)).map_err(|_| refused())?;
     states.resize(count, S::default());
-    Ok((fingerprints, states))
+    Ok((words, states))
+}
+
+/// Returns the fingerprints in all slots.
+fn slots(words: &Words) -> impl Iterator<Item = Fingerprint> + '_ {
+    words.get().as_chunks().0.iter().map(|&[high, low]| Fingerprint { high, low })
 }
 
 #[cfg(test)]
@@ -270,10 +297,7 @@ mod tests {
             table.renew(allowance, expected).unwrap();
             assert_eq!((table.len(), table.iter().count()), (0, 0));
             assert!(table.get_mut(fingerprint(1)).is_none());
-            assert!(
-                table.fingerprints.capacity() as u64 * Table::SLOT
-                    <= allowance.max(8 * Table::SLOT)
-            );
+            assert!(table.states.len() as u64 * Table::SLOT <= allowance.max(8 * Table::SLOT));
         }
     }
 
@@ -290,10 +314,7 @@ mod tests {
                 count += 1;
             }
             assert_eq!(table.len(), count);
-            assert!(
-                table.fingerprints.capacity() as u64 * Table::SLOT
-                    <= allowance.max(8 * Table::SLOT)
-            );
+            assert!(table.states.len() as u64 * Table::SLOT <= allowance.max(8 * Table::SLOT));
             assert!(count * Table::SLOT * 4 > allowance, "{count} entries in {allowance} bytes");
             assert!((0..count).all(|i| table.get_mut(random(i)).is_some()));
         }

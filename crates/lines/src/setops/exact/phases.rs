@@ -235,7 +235,8 @@ impl<'a> Phases<'a> {
             self.keep_in_memory(0)?;
         }
         let memory = memory.saturating_sub(self.records_memory());
-        let mut matcher = SetMatcher::new(op, BuildSide::Others(0), Table::new(memory, entries)?);
+        let mut matcher =
+            SetMatcher::new(op, BuildSide::Others(0), Table::in_partition_order(memory, entries)?);
         let inputs = self.state.others.len();
         let build_inputs = matcher.build_inputs(inputs);
         for j in build_inputs.iter().copied().chain(matcher.probe_inputs(inputs)) {
