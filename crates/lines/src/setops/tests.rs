@@ -198,6 +198,45 @@ fn the_cost_model_narrows_at_low_overlap_and_partitions_at_high() {
     assert_eq!(chosen(4001, 0.05, 64 << 20), "memory");
 }
 
+/// `common` and `diff` read the first input twice and the other once; `dedup` reads its input twice.
+#[test]
+fn narrow_decides_while_it_reads_where_the_candidates_fit() {
+    let files = overlapping(20_011, 0.25);
+    let both = files.iter().map(|file| file.len() as u64).sum::<u64>();
+    let first = files[0].len() as u64;
+    for (op, bytes) in
+        [(SetOp::Common, both + first), (SetOp::Diff, both + first), (SetOp::Dedup, 2 * both)]
+    {
+        for print in [false, true] {
+            let (delimiter, streams, strategy) = (b'\n', 0, Some(Strategy::Narrow));
+            let budget = budget(4 << 20, 2, 4096);
+            let setting = Setting { op, budget, strategy, delimiter, streams, print };
+            let report = run(&files, &setting).1;
+            assert_eq!((report.bytes_read, &*report.strategy), (bytes, "narrow"), "{op:?}");
+            assert!(report.false_found.unwrap() > 0, "{report:?}");
+        }
+    }
+}
+
+/// Work is counted in bytes and records, which do not depend on the machine.
+#[test]
+fn more_memory_is_never_more_work() {
+    let files = overlapping(200_003, 0.25);
+    for op in [SetOp::Common, SetOp::Diff, SetOp::SymDiff, SetOp::Dedup] {
+        let mut before = f64::INFINITY;
+        for doubled in 0..8 {
+            let (delimiter, streams, print, strategy) = (b'\n', 0, true, None);
+            let budget = budget(640_000 << doubled, 2, 1 << 15);
+            let setting = Setting { op, budget, strategy, delimiter, streams, print };
+            let report = run(&files, &setting).1;
+            // The cost model's nanoseconds of a byte of a short line, and of a record.
+            let work = report.bytes_read as f64 * 1.5 + report.records as f64 * 65.0;
+            assert!(work <= before * 1.02, "{op:?} {doubled}: {work} {before} {report:?}");
+            before = work;
+        }
+    }
+}
+
 #[test]
 fn copies_of_one_line_need_no_memory() {
     // Many copies of few lines: partitions that cannot be split further.

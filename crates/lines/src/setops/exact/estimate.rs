@@ -168,10 +168,7 @@ impl ExactJob<'_> {
                 .advise("save it to a file first"));
         }
         let sizes = self.sizes(first, others)?;
-        let plan = match self.strategy {
-            Some(strategy) => sizes.plan(strategy, false, &self.budget),
-            None => sizes.choose(&self.budget),
-        };
+        let plan = sizes.choose(self.strategy, &self.budget);
         let bytes = sizes.others.iter().map(|other| other.bytes).sum::<u64>() + sizes.first.bytes;
         let objects = first.iter().chain(others).any(Input::is_object);
         let full_scan = match counting {

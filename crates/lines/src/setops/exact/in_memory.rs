@@ -334,3 +334,76 @@ impl Pieces {
         printer.pieces(batch.tail(0), &self.kept, &self.rest)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::{Fingerprint, LineHasher};
+    use crate::input::Source;
+    use crate::memory::Budget;
+    use crate::output::Outputs;
+    use crate::setops::set_semantics::BuildSide;
+    use crate::temp::TempDir;
+
+    /// The table is planned from the rate of a filter, so it may be too small.
+    #[test]
+    fn lines_after_a_full_table_are_decided_by_partition() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        // Every third line is repeated, every fifth is in another input.
+        let lines: Vec<_> =
+            (0..3000).map(|i| format!("{}", if i % 3 == 0 { i / 6 } else { i })).collect();
+        let known = |line: &str| line.parse::<u32>().unwrap().is_multiple_of(5);
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let mut seen = std::collections::HashSet::new();
+        let fresh = |line: &&String| seen.insert((*line).clone()) && !known(line);
+        let expected: Vec<_> = lines.iter().filter(fresh).map(|line| format!("{line}\n")).collect();
+        let mut full = 0;
+        for allowance in (10_000..40_000).step_by(1000) {
+            let job = ExactJob {
+                op: SetOp::Diff,
+                budget: Budget { chunk: 500, ..Budget::new(1 << 24, 2).unwrap() },
+                delimiter: b'\n',
+                temp: TempDir::new(dir.path()),
+                progress: &(),
+                strategy: None,
+                hasher: LineHasher::random().unwrap(),
+                journal: None,
+                boundary: 1,
+            };
+            let others = lines.iter().filter(|line| known(line));
+            let mut matcher = SetMatcher::new(
+                job.op,
+                BuildSide::Others(0),
+                Table::in_partition_order(allowance, 0).unwrap(),
+            );
+            let mut candidates = BloomFilter::with_fpr(10_000, 0.01).unwrap();
+            let of = |line: &str| -> Fingerprint { job.hasher.fingerprint(line.as_bytes()) };
+            let built =
+                others.map(|line| matcher.build(of(line)).unwrap().is_ok()).all(|fits| fits);
+            if !built {
+                continue;
+            }
+            for line in
+                lines.iter().filter(|line| known(line) || line.parse::<u32>().unwrap() < 500)
+            {
+                candidates.insert_mixed_hash(job.hasher.filter_hash(line.as_bytes()));
+            }
+            let first = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
+            let sizes = job.sizes(&first, &[]).unwrap();
+            let mut out = Vec::new();
+            let mut printer = Printer::new(Outputs::to(&mut out), b'\n', 500);
+            let mut report = Report::default();
+            let decider = Decider { matcher, candidates: Some(candidates) };
+            let decisions =
+                decide_first(&job, decider, first, &sizes, &mut printer, &mut report).unwrap();
+            printer.flush().unwrap();
+            drop(printer);
+            assert_eq!(String::from_utf8(out).unwrap(), expected.concat(), "{allowance}");
+            assert_eq!(report.first_lines, 3000);
+            full += usize::from(decisions.is_none());
+            assert_eq!(decisions.is_none(), report.strategy == "narrow, then partition");
+        }
+        assert!((2..25).contains(&full), "{full}");
+    }
+}

@@ -145,7 +145,6 @@ impl ExactJob<'_> {
         let sizes = self.sizes(&first, &others)?;
         let plan = match self.strategy {
             _ if let Some(begun) = self.journal.and_then(Journal::plan) => begun,
-            Some(strategy) => sizes.plan(strategy, false, &self.budget),
             // Unknown size: start in memory.
             None if streams && self.can_start_in_memory(&sizes) => {
                 sizes.plan(Strategy::Memory, false, &self.budget)
@@ -155,7 +154,7 @@ impl ExactJob<'_> {
                 let first = first.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
                 return self.run(first, others, printer);
             }
-            None => sizes.choose(&self.budget),
+            strategy => sizes.choose(strategy, &self.budget),
         };
         // A resumed job has done a part of it.
         if !streams && self.journal.and_then(Journal::plan).is_none() {

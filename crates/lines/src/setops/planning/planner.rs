@@ -194,18 +194,24 @@ impl InputSizes {
         plan
     }
 
-    /// Returns the cheapest plan that fits in memory.
-    pub(crate) fn choose(&self, budget: &Budget) -> Plan {
-        let plan = |strategy, build_from_first| self.plan(strategy, build_from_first, budget);
-        let memory = self.fits(budget).then_some(plan(Strategy::Memory, false));
-        let partition = plan(Strategy::Partition, false);
-        let narrow = match self.op {
-            SetOp::Common => vec![plan(Strategy::Narrow, false), plan(Strategy::Narrow, true)],
-            _ => vec![plan(Strategy::Narrow, false)],
+    /// Returns the cheapest plan of a strategy, or of those that fit in memory.
+    pub(crate) fn choose(&self, strategy: Option<Strategy>, budget: &Budget) -> Plan {
+        let memory = self.fits(budget).then_some(Strategy::Memory);
+        let strategies = match strategy {
+            Some(strategy) => vec![strategy],
+            None => memory.into_iter().chain([Strategy::Partition, Strategy::Narrow]).collect(),
         };
+        let sides = |strategy| match (strategy, self.op) {
+            (Strategy::Narrow, SetOp::Common) => &[false, true][..],
+            _ => &[false],
+        };
+        let plans = strategies.into_iter().flat_map(|strategy| {
+            sides(strategy).iter().map(move |&from_first| self.plan(strategy, from_first, budget))
+        });
         let cost = |plan: &Plan| self.cost(*plan, budget);
-        let cheaper = |a: &Plan, b: &Plan| cost(a).total_cmp(&cost(b));
-        memory.into_iter().chain([partition]).chain(narrow).min_by(cheaper).unwrap_or(partition)
+        plans
+            .min_by(|a, b| cost(a).total_cmp(&cost(b)))
+            .unwrap_or_else(|| self.plan(Strategy::Partition, false, budget))
     }
 
     fn entries(&self, plan: Plan, budget: &Budget) -> u64 {
