@@ -99,7 +99,7 @@ impl Task<'_> {
         let twice = out.twice.as_ref().map(|_| self.empty(size, &context.budget, 2)).transpose()?;
         let mut twice = twice.map(HashSink::Filter);
         let refs: Vec<_> = inputs.iter().collect();
-        let read = self.passes(&context).fill(&refs, &mut seen, twice.as_mut())?;
+        let read = self.passes(&context).fill(&refs, &mut seen, twice.as_mut(), None)?;
         // The published filter says how the keys of all ranges are spelled.
         let files: Vec<_> = ranges.iter().map(|range| Source::Path(range.path.clone())).collect();
         let metadata = with_spelling(METADATA, self.settings.spellings.of(&files));

@@ -38,6 +38,8 @@ pub(crate) struct Printer<'a> {
     delimiter: u8,
     /// Number of lines printed or counted.
     pub(crate) lines: u64,
+    /// That number at the last mark.
+    marked_lines: u64,
 }
 
 /// A buffered output.
@@ -49,6 +51,10 @@ struct Out<'a> {
     buffer: Vec<u8>,
     /// Bytes to write before the first line.
     start: Vec<u8>,
+    /// Bytes since the last mark.
+    marked: u64,
+    /// Number of the next bytes that have been written before.
+    skipped: u64,
 }
 
 impl Out<'_> {
@@ -58,6 +64,10 @@ impl Out<'_> {
         if !self.start.is_empty() {
             self.buffer.append(&mut self.start);
         }
+        self.marked += bytes.len() as u64;
+        let skipped = self.skipped.min(bytes.len() as u64);
+        self.skipped -= skipped;
+        let bytes = &bytes[skipped as usize..];
         if self.buffer.len() + bytes.len() > self.block {
             self.write()?;
             if bytes.len() > self.block {
@@ -94,10 +104,19 @@ impl<'a> Printer<'a> {
     pub(crate) fn new(sinks: Outputs<'a>, delimiter: u8, max: usize) -> Self {
         let block = max.min(BLOCK);
         let out = |sink: Option<_>, failed| {
-            sink.map(|sink| Out { sink, failed, block, buffer: Vec::new(), start: Vec::new() })
+            sink.map(|sink| {
+                let (buffer, start) = (Vec::new(), Vec::new());
+                Out { sink, failed, block, buffer, start, marked: 0, skipped: 0 }
+            })
         };
         let kept = out(sinks.kept, Error::write as fn(_) -> _);
-        Self { kept, rest: out(sinks.rest, Error::write_rest), delimiter, lines: 0 }
+        Self {
+            kept,
+            rest: out(sinks.rest, Error::write_rest),
+            delimiter,
+            lines: 0,
+            marked_lines: 0,
+        }
     }
 
     /// Returns whether lines are only counted.
@@ -152,6 +171,21 @@ impl<'a> Printer<'a> {
             out.as_mut().map_or(Ok(()), |out| out.pieces(text, pieces, delimiter))?;
         }
         Ok(())
+    }
+
+    /// Marks the end of what has been printed.
+    pub(crate) fn mark(&mut self) {
+        self.marked_lines = self.lines;
+        self.kept.iter_mut().chain(&mut self.rest).for_each(|out| out.marked = 0);
+    }
+
+    /// Prepares to print everything since the mark once more, of which the part that has been printed is
+    /// left out.
+    pub(crate) fn print_again(&mut self) {
+        self.lines = self.marked_lines;
+        for out in self.kept.iter_mut().chain(&mut self.rest) {
+            (out.skipped, out.marked) = (out.marked, 0);
+        }
     }
 
     /// Writes the buffers and flushes the outputs.

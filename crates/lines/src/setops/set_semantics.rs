@@ -12,6 +12,7 @@
 //! | dedup | nothing | nothing | it is not repeated |
 //! | at least K | the first input | all others, one after the other | it was in at least K rounds and is not repeated |
 //! | symdiff | both inputs, taken as one first input | nothing | it is in one of both only and is not repeated |
+//! | symdiff | lines of the second side, all that the first one has or that are repeated | nothing | likewise |
 //! | duplicates, unique | the first input | nothing | it occurs at least twice and is not repeated; exactly once |
 //!
 //! Invariant: decisions depend only on the sequence of fingerprints. They are the same for any
@@ -225,9 +226,15 @@ impl SetMatcher {
         }
     }
 
-    /// Decides about the next line of the first input.
+    /// Decides about the next line of the first input. `second`: of the second side of a symmetric
+    /// difference. If its candidates are on the build side, the first side need not be, and a line that
+    /// is not in the table is in one of both only.
     #[inline]
-    pub(super) fn decide(&mut self, fingerprint: Fingerprint) -> Result<Result<Decision, Full>> {
+    pub(super) fn decide(
+        &mut self,
+        fingerprint: Fingerprint,
+        second: bool,
+    ) -> Result<Result<Decision, Full>> {
         if let SetOp::AtLeast(number) = self.op {
             return Ok(Ok(match self.table.get_mut(fingerprint) {
                 Some(&mut COUNTED) => Decision::Repeated,
@@ -239,8 +246,21 @@ impl SetMatcher {
             }));
         }
         if self.op == SetOp::SymDiff {
-            return Ok(Ok(match self.table.get_mut(fingerprint) {
-                Some(state) if SIDES.contains(state) => {
+            let only = SIDES[usize::from(second)];
+            let state = if second || self.build_side == BuildSide::First {
+                self.table.get_mut(fingerprint)
+            } else {
+                match self.table.entry(fingerprint, 0)? {
+                    Ok((_, state)) => {
+                        *state |= only;
+                        Some(state)
+                    }
+                    Err(full) => return Ok(Err(full)),
+                }
+            };
+            return Ok(Ok(match state {
+                None if self.build_side != BuildSide::First => Decision::Kept,
+                Some(state) if *state == only => {
                     *state = PRINTED;
                     Decision::Kept
                 }
@@ -313,7 +333,8 @@ mod tests {
             });
             matcher.end_round();
         }
-        let verdicts = first.iter().map(|&i| matcher.decide(fingerprint(i)).unwrap().unwrap());
+        let verdicts =
+            first.iter().map(|&i| matcher.decide(fingerprint(i), false).unwrap().unwrap());
         verdicts
             .enumerate()
             .filter(|(_, verdict)| *verdict == Decision::Kept)

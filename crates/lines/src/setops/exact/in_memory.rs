@@ -84,6 +84,7 @@ pub(super) fn decide_first(
     report: &mut Report,
 ) -> Result<Option<Decisions>> {
     let begun = if decider.candidates.is_some() { Strategy::Narrow } else { Strategy::Memory };
+    printer.mark();
     let Overflow { matcher, at: (input, position), mut spools } =
         match decide(job, decider, &first, printer, report)? {
             Ok(decisions) => return Ok(Some(decisions)),
@@ -92,6 +93,15 @@ pub(super) fn decide_first(
     report.strategy = begun.name_then_partition().into();
     let (repeatable, prints) = (first.iter().all(Input::is_repeatable), !printer.counts_only());
     let plan = sizes.plan(Strategy::Partition, false, &job.budget);
+    if job.op == SetOp::SymDiff {
+        // What is printed does not say which lines the second side has.
+        drop(matcher);
+        report.first_lines = 0;
+        printer.print_again();
+        job.progress.expect_total(job.expected_bytes(sizes, plan, prints));
+        with_records::run(job, plan, first, Others::new(vec![]), sizes, printer, report, None)?;
+        return Ok(None);
+    }
     let mut rest = Vec::new();
     for (index, whole) in first.into_iter().enumerate().skip(input) {
         let name = whole.name().to_owned();
@@ -233,7 +243,8 @@ fn decide(
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         let mut decided = 0;
         if full.is_none() {
-            decided = pieces.decide(&mut matcher, batch, scratch)?;
+            let second = batch.input >= job.boundary;
+            decided = pieces.decide(&mut matcher, batch, scratch, second)?;
             pieces.print(batch, printer)?;
             if decided < batch.len() {
                 full = Some((batch.input, batch.offset(decided)));
@@ -295,6 +306,7 @@ impl Pieces {
         matcher: &mut SetMatcher,
         batch: &Batch<'_>,
         scratch: &Scratch,
+        second: bool,
     ) -> Result<usize> {
         self.kept.clear();
         self.rest.clear();
@@ -305,7 +317,7 @@ impl Pieces {
             matcher.prefetch(fingerprints);
             for (&line, &fingerprint) in lines.iter().zip(fingerprints) {
                 self.add(batch, next..line, self.keeps_others);
-                let Ok(decision) = matcher.decide(fingerprint)? else { return Ok(line) };
+                let Ok(decision) = matcher.decide(fingerprint, second)? else { return Ok(line) };
                 self.refused += u64::from(decision == Decision::Refused);
                 self.add(batch, line..line + 1, decision == Decision::Kept);
                 next = line + 1;
@@ -337,8 +349,10 @@ impl Pieces {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
-    use crate::fingerprint::{Fingerprint, LineHasher};
+    use crate::fingerprint::LineHasher;
     use crate::input::Source;
     use crate::memory::Budget;
     use crate::output::Outputs;
@@ -348,62 +362,84 @@ mod tests {
     /// The table is planned from the rate of a filter, so it may be too small.
     #[test]
     fn lines_after_a_full_table_are_decided_by_partition() {
+        // In both texts some lines are repeated. They share every fifth one.
+        let text = |seed: u32| -> Vec<String> {
+            let line = |i: u32| if i.is_multiple_of(3) { i / 6 } else { i };
+            let name =
+                |i: u32| if i.is_multiple_of(5) { format!("{i}") } else { format!("{i} {seed}") };
+            (0..3000).map(|i| name(line(i))).collect()
+        };
+        let (first, other) = (text(1), text(2));
+        let all: Vec<_> = first.iter().chain(&other).collect();
+        let distinct = |lines: &[String], without: &[String]| -> String {
+            let mut seen: HashSet<_> = without.iter().collect();
+            lines.iter().filter(|line| seen.insert(line)).map(|line| format!("{line}\n")).collect()
+        };
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lines");
-        // Every third line is repeated, every fifth is in another input.
-        let lines: Vec<_> =
-            (0..3000).map(|i| format!("{}", if i % 3 == 0 { i / 6 } else { i })).collect();
-        let known = |line: &str| line.parse::<u32>().unwrap().is_multiple_of(5);
-        std::fs::write(&path, lines.join("\n")).unwrap();
-        let mut seen = std::collections::HashSet::new();
-        let fresh = |line: &&String| seen.insert((*line).clone()) && !known(line);
-        let expected: Vec<_> = lines.iter().filter(fresh).map(|line| format!("{line}\n")).collect();
-        let mut full = 0;
-        for allowance in (10_000..40_000).step_by(1000) {
-            let job = ExactJob {
-                op: SetOp::Diff,
-                budget: Budget { chunk: 500, ..Budget::new(1 << 24, 2).unwrap() },
-                delimiter: b'\n',
-                temp: TempDir::new(dir.path()),
-                progress: &(),
-                strategy: None,
-                hasher: LineHasher::random().unwrap(),
-                journal: None,
-                boundary: 1,
-            };
-            let others = lines.iter().filter(|line| known(line));
-            let mut matcher = SetMatcher::new(
-                job.op,
-                BuildSide::Others(0),
-                Table::in_partition_order(allowance, 0).unwrap(),
-            );
-            let mut candidates = BloomFilter::with_fpr(10_000, 0.01).unwrap();
-            let of = |line: &str| -> Fingerprint { job.hasher.fingerprint(line.as_bytes()) };
-            let built =
-                others.map(|line| matcher.build(of(line)).unwrap().is_ok()).all(|fits| fits);
-            if !built {
-                continue;
-            }
-            for line in
-                lines.iter().filter(|line| known(line) || line.parse::<u32>().unwrap() < 500)
-            {
-                candidates.insert_mixed_hash(job.hasher.filter_hash(line.as_bytes()));
-            }
-            let first = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
-            let sizes = job.sizes(&first, &[]).unwrap();
-            let mut out = Vec::new();
-            let mut printer = Printer::new(Outputs::to(&mut out), b'\n', 500);
-            let mut report = Report::default();
-            let decider = Decider { matcher, candidates: Some(candidates) };
-            let decisions =
-                decide_first(&job, decider, first, &sizes, &mut printer, &mut report).unwrap();
-            printer.flush().unwrap();
-            drop(printer);
-            assert_eq!(String::from_utf8(out).unwrap(), expected.concat(), "{allowance}");
-            assert_eq!(report.first_lines, 3000);
-            full += usize::from(decisions.is_none());
-            assert_eq!(decisions.is_none(), report.strategy == "narrow, then partition");
+        let paths = ["1", "2"].map(|name| dir.path().join(name));
+        for (path, lines) in paths.iter().zip([&first, &other]) {
+            std::fs::write(path, lines.join("\n")).unwrap();
         }
-        assert!((2..25).contains(&full), "{full}");
+        for op in [SetOp::Diff, SetOp::SymDiff] {
+            let mut expected = distinct(&first, &other);
+            if op == SetOp::SymDiff {
+                expected += &distinct(&other, &first);
+            }
+            let mut full = 0;
+            for allowance in (30_000..100_000).step_by(1000) {
+                let job = ExactJob {
+                    op,
+                    budget: Budget { chunk: 500, ..Budget::new(1 << 24, 2).unwrap() },
+                    delimiter: b'\n',
+                    temp: TempDir::new(dir.path()),
+                    progress: &(),
+                    strategy: None,
+                    hasher: LineHasher::random().unwrap(),
+                    journal: None,
+                    boundary: 1,
+                };
+                let table = Table::in_partition_order(allowance, 0).unwrap();
+                let mut matcher = SetMatcher::new(op, BuildSide::Others(0), table);
+                let built = other.iter().all(|line| {
+                    let fingerprint = job.hasher.fingerprint(line.as_bytes());
+                    let built = match op {
+                        SetOp::SymDiff => matcher.build_of_side(fingerprint, true),
+                        _ => matcher.build(fingerprint),
+                    };
+                    built.unwrap().is_ok()
+                });
+                if !built {
+                    continue;
+                }
+                let mut candidates = BloomFilter::with_fpr(10_000, 0.01).unwrap();
+                let mut counts = std::collections::HashMap::new();
+                all.iter().for_each(|line| *counts.entry(line).or_insert(0) += 1);
+                for (line, _) in counts.into_iter().filter(|(_, count)| *count > 1) {
+                    candidates.insert_mixed_hash(job.hasher.filter_hash(line.as_bytes()));
+                }
+                let sources = paths.each_ref().map(Source::from_arg);
+                let mut inputs = Input::open_unchecked(&sources, 0).unwrap();
+                if op == SetOp::Diff {
+                    inputs.truncate(1);
+                }
+                let sizes = job.sizes(&inputs, &[]).unwrap();
+                let mut out = Vec::new();
+                let mut printer = Printer::new(Outputs::to(&mut out), b'\n', 500);
+                let mut report = Report::default();
+                let lines = 3000 * inputs.len() as u64;
+                let decider = Decider { matcher, candidates: Some(candidates) };
+                let decisions =
+                    decide_first(&job, decider, inputs, &sizes, &mut printer, &mut report).unwrap();
+                printer.flush().unwrap();
+                let kept = printer.lines;
+                drop(printer);
+                assert_eq!(String::from_utf8(out).unwrap(), expected, "{op:?} {allowance}");
+                assert_eq!(report.first_lines, lines);
+                assert_eq!(kept, expected.matches('\n').count() as u64);
+                full += usize::from(decisions.is_none());
+                assert_eq!(decisions.is_none(), report.strategy == "narrow, then partition");
+            }
+            assert!((2..45).contains(&full), "{op:?} {full}");
+        }
     }
 }

@@ -172,7 +172,8 @@ impl PartitionJoin<'_> {
             matcher.end_round();
         }
         let decide = |matcher: &mut SetMatcher, fingerprint, rest: &[u8]| {
-            let Ok(decision) = matcher.decide(fingerprint)? else { return Ok(Err(Full)) };
+            let second = self.op == SetOp::SymDiff && self.is_second(rest);
+            let Ok(decision) = matcher.decide(fingerprint, second)? else { return Ok(Err(Full)) };
             refused += u64::from(decision == Decision::Refused);
             if (decision == Decision::Kept) == (self.polarity == Polarity::Kept) {
                 count += 1;

@@ -1,6 +1,6 @@
 //! The strategy [`Strategy::Narrow`](crate::setops::Strategy::Narrow): filters rule out most lines.
 
-use petal::{BloomFilter, ByteSize, Membership as _};
+use petal::{BloomFilter, ByteSize};
 
 use super::in_memory::Decider;
 use super::passes::{HASH_LOG_MEMORY, HashSink};
@@ -9,7 +9,7 @@ use super::records::Side;
 use crate::error::Result;
 use crate::input::Input;
 use crate::memory::least_records;
-use crate::setops::planning::{InputSizes, capacity_for_bytes, estimated_insertions, filter_bytes};
+use crate::setops::planning::{InputSizes, capacity_for_bytes, filter_bytes};
 use crate::setops::positions::Polarity;
 use crate::setops::set_semantics::SetOp;
 use crate::temp::SpillWriter;
@@ -98,26 +98,27 @@ pub(super) fn narrow_diff(
         SetOp::Duplicates => Polarity::Kept,
         _ => Polarity::Dropped,
     };
-    // A line that the filter of the lines before it may contain is a candidate.
+    // A line that the filter of the lines before it may contain is a candidate. The second side of a
+    // symmetric difference is a phase of its own, with records of its candidates.
+    let first = phases.first;
+    let (side, second) = match phases.job.op {
+        SetOp::SymDiff => first.split_at(phases.job.boundary.min(first.len())),
+        _ => (first, &[][..]),
+    };
+    let goes_on = !second.is_empty() || !others.is_empty();
     phases.phase(|work| {
         let memory = work.work() - least_records(work.work());
         let lines = sizes.first.lines;
         let bytes = ByteSize::bytes(filter_bytes(lines, memory));
-        let mut filter = BloomFilter::with_memory(lines.max(1), bytes)?;
-        let mut known = HashSink::Log(key_log(work));
-        let stats = work.job.passes().fill(work.first, &mut filter, Some(&mut known))?;
-        let report = &mut work.state.report;
-        report.add_pass(stats);
-        report.first_lines = stats.lines;
-        let keys = known.into_log();
-        report.candidates = keys.bytes() / 8;
-        report.set_survivors(report.candidates);
-        let new = filter.inserted();
-        report.false_promised = Some(estimated_insertions(&filter, 0.0, new) - new as f64);
-        work.state.keys = vec![keys];
-        work.state.filter = (!others.is_empty()).then_some(filter);
-        Ok(())
+        let filter = BloomFilter::with_memory(lines.max(1), bytes)?;
+        work.fill_first(side, filter, false, goes_on)
     })?;
+    if !second.is_empty() {
+        phases.phase(|work| match work.take_filter() {
+            Some(filter) => work.fill_first(second, filter, true, false),
+            None => Ok(()),
+        })?;
+    }
     // So is a line of the others that the filter of the first input may contain.
     if !others.is_empty() {
         phases.phase(|work| {
@@ -131,12 +132,12 @@ pub(super) fn narrow_diff(
     }
     match (phases.state.report.candidates, phases.job.op) {
         (0, _) => Ok(None),
-        (_, SetOp::Diff | SetOp::Dedup) => phases.decide_or_confirm_first(),
-        _ => phases.confirm_first().map(|()| None),
+        (_, SetOp::Duplicates | SetOp::Unique) => phases.confirm_first().map(|()| None),
+        _ => phases.decide_or_confirm_first(),
     }
 }
 
 /// Returns an empty log for the hashes of candidates.
-fn key_log<'a>(phases: &Phases<'a>) -> SpillWriter<'a> {
+pub(super) fn key_log<'a>(phases: &Phases<'a>) -> SpillWriter<'a> {
     SpillWriter::new(phases.spill_file, 1, HASH_LOG_MEMORY)
 }

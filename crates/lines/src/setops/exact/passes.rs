@@ -101,28 +101,31 @@ fn keep_selected(scratch: &mut Scratch) {
 
 impl JobPasses<'_> {
     /// Inserts every line into a filter. The hashes of lines that the filter already reports as
-    /// present go to `known`.
+    /// present go to `known`, and their records to `records`.
     pub(crate) fn fill(
         &self,
         inputs: &[&Input],
         filter: &mut BloomFilter,
         mut known: Option<&mut HashSink<'_>>,
+        mut records: Option<(&Partitioning, &mut SpillWriter<'_>)>,
     ) -> Result<PassStats> {
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.hash_lines(batch, self.hasher.spec());
         };
-        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
+        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
-            if let Some(known) = &mut known {
-                let mut kept = 0;
-                for at in 0..scratch.hashes.len() {
-                    if !scratch.results.get(at) {
-                        scratch.hashes[kept] = scratch.hashes[at];
-                        kept += 1;
-                    }
+            let Some(known) = &mut known else { return Ok(ControlFlow::Continue(())) };
+            scratch.selected.clear();
+            let present = (0..batch.len()).filter(|&line| !scratch.results.get(line));
+            scratch.selected.extend(present);
+            keep_selected(scratch);
+            if let Some((partitioning, spill)) = &mut records {
+                self.fingerprint_selected(batch, scratch);
+                for fingerprint in &scratch.fingerprints {
+                    spill.push(partitioning.of(*fingerprint), &fingerprint.to_bytes())?;
                 }
-                known.take(&scratch.hashes[..kept], &mut scratch.results)?;
             }
+            known.take(&scratch.hashes, &mut scratch.results)?;
             Ok(ControlFlow::Continue(()))
         };
         self.pass.run("filtering", inputs, map, fold)

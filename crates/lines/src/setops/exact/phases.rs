@@ -8,6 +8,7 @@ use super::ExactJob;
 use super::in_memory::Decider;
 use super::join::{Ahead, JoinResult, Partition, PartitionJoin, for_each_record};
 use super::journal::Journal;
+use super::narrowing::key_log;
 use super::passes::{HashSink, LineSelector};
 use super::records::{OTHER_RECORD, Side};
 use super::state::State;
@@ -151,7 +152,42 @@ impl<'a> Phases<'a> {
     }
 
     pub(super) fn fill(&mut self, inputs: &[&Input], filter: &mut BloomFilter) -> Result<()> {
-        self.state.report.add_pass(self.job.passes().fill(inputs, filter, None)?);
+        self.state.report.add_pass(self.job.passes().fill(inputs, filter, None, None)?);
+        Ok(())
+    }
+
+    /// Inserts lines of the first input into a filter. Those that it may contain already are candidates,
+    /// with records if `writes`. `keeps`: the next phase needs the filter.
+    pub(super) fn fill_first(
+        &mut self,
+        inputs: &[&Input],
+        mut filter: BloomFilter,
+        writes: bool,
+        keeps: bool,
+    ) -> Result<()> {
+        let allowance = if writes { self.reserve_memory(filter.size_bytes())? } else { 0 };
+        let partitioning = &self.state.partitioning;
+        let streams = if writes { partitioning.partitions() } else { 0 };
+        let mut spill = SpillWriter::new(self.spill_file, streams, allowance);
+        let mut known = HashSink::Log(key_log(self));
+        let records = writes.then_some((partitioning, &mut spill));
+        let stats = self.job.passes().fill(inputs, &mut filter, Some(&mut known), records)?;
+        let records = spill.bytes() / OTHER_RECORD as u64;
+        if writes {
+            let streams = spill.finish();
+            self.state.others.push(streams);
+        }
+        let keys = known.into_log();
+        let report = &mut self.state.report;
+        report.add_pass(stats);
+        report.first_lines += stats.lines;
+        report.candidates += keys.bytes() / 8;
+        report.records += records;
+        report.set_survivors(keys.bytes() / 8);
+        let new = filter.inserted();
+        report.false_promised = Some(estimated_insertions(&filter, 0.0, new) - new as f64);
+        self.state.keys.push(keys);
+        self.state.filter = keeps.then_some(filter);
         Ok(())
     }
 
@@ -242,6 +278,9 @@ impl<'a> Phases<'a> {
         for j in build_inputs.iter().copied().chain(matcher.probe_inputs(inputs)) {
             let builds = build_inputs.contains(&j);
             let each = |matcher: &mut SetMatcher, fingerprint, _: &[u8]| {
+                if op == SetOp::SymDiff {
+                    return matcher.build_of_side(fingerprint, true);
+                }
                 if builds {
                     return matcher.build(fingerprint);
                 }
@@ -282,6 +321,10 @@ impl<'a> Phases<'a> {
     /// Writes records of the candidates of the first input.
     pub(super) fn confirm_first(&mut self) -> Result<()> {
         self.phase(|work| {
+            if work.job.op == SetOp::SymDiff {
+                // Both sides are in the first input.
+                work.state.others.clear();
+            }
             work.state.first = work.confirm(work.first, Side::First)?;
             Ok(())
         })

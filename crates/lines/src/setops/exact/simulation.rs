@@ -544,6 +544,12 @@ impl Run<'_> {
         let wrong = distinct * self.mean_rate(size, first.distinct);
         let [least_wrong, most_wrong] = false_positives(wrong);
         self.log([copies + least_wrong, copies + wrong, copies + most_wrong]);
+        if sizes.op == SetOp::SymDiff {
+            // The second side is a pass of its own, with records of its candidates.
+            self.out.passes += 1;
+            let records = [0.0, copies + wrong, copies + most_wrong];
+            self.write_records(records, copies, OTHER_RECORD, [size, size]);
+        }
         let mut right = copies;
         let mut false_candidates = [least_wrong, wrong, most_wrong];
         if !sizes.others.is_empty() {
@@ -582,7 +588,7 @@ impl Run<'_> {
         let (_, rate) = self.filter((shared + repeated + wrong) as u64, size);
         let entries = [shared.max(repeated), shared + repeated, right];
         let entries = [entries[0] + least_wrong, entries[1] + wrong, entries[2] + most_wrong];
-        if matches!(sizes.op, SetOp::Diff | SetOp::Dedup)
+        if !matches!(sizes.op, SetOp::Duplicates | SetOp::Unique)
             && self.decides_first(entries, [0, size], rate)
         {
             return;

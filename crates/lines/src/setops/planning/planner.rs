@@ -314,7 +314,7 @@ impl InputSizes {
             (Strategy::Narrow, op) => {
                 let lines = self.repeated_candidates(budget);
                 let reads = all().map(read).sum::<f64>() + read(&self.first);
-                let at_once_fits = matches!(op, SetOp::Diff | SetOp::Dedup)
+                let at_once_fits = !matches!(op, SetOp::Duplicates | SetOp::Unique)
                     && decides_while_reading(lines, budget);
                 let decide = |lines| match at_once_fits {
                     true => at_once(&self.first, lines),
