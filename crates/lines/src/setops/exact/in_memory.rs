@@ -1,5 +1,5 @@
 //! The strategy [`Strategy::Memory`](crate::setops::Strategy::Memory): lines are decided as they
-//! are read, and printed at once.
+//! are read, and printed at once. `Narrow` ends so, too, if its candidates fit in memory.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;

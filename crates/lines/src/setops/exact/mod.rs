@@ -8,15 +8,17 @@
 //! * **Narrow**, `common`: fill a filter with one side (build side), write records of the lines of
 //!   the other side (probe side) that it may contain, fill a filter with those, and write records of
 //!   the build side's lines that this filter may contain. Join and print as above.
-//! * **Narrow**, the other operations: insert all lines into one filter. A line that was absent is
-//!   certainly new; the others are *candidates*. Fill a filter with the candidates, write records of
-//!   all lines that it may contain, join, and print all lines except the dropped ones. `duplicates`
-//!   and `unique` are done the same way: a line that is not a record occurs once. `duplicates` prints
-//!   the kept positions.
+//! * **Narrow**, the other operations: insert the first input into a filter. A line that was absent is
+//!   no repeated one; the others are *candidates*, and so are lines of other inputs that the filter may
+//!   contain. Fill a filter with the candidates, write records of all lines that it may contain, join,
+//!   and print all lines except the dropped ones. `duplicates` and `unique` are done the same way: a
+//!   line that is not a record occurs once. `duplicates` prints the kept positions.
+//! * **Narrow, at once**: if the table of the candidates fits in memory, the first input is decided
+//!   and printed while it is read again.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `in_memory` | the strategy for data that fits in memory |
+//! | `in_memory` | the strategy for data that fits in memory; deciding lines while they are read |
 //! | `with_records`, `phases`, `narrowing` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
 //! | `journal`, `state` | resuming a job |
