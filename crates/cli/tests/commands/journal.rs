@@ -21,7 +21,8 @@ struct KilledJob {
 impl KilledJob {
     fn new(phases: u64) -> Self {
         let dir = TestDir::new();
-        let [a, b] = overlapping(300_000, 10, 3);
+        // The table of so many candidates does not fit in memory.
+        let [a, b] = overlapping(300_000, 95, 3);
         write_lines(&dir.files.file("a"), a);
         write_lines(&dir.files.file("b"), b);
         let expect = dir.run(JOB).ok();
