@@ -21,7 +21,7 @@ struct KilledJob {
 impl KilledJob {
     fn new(phases: u64) -> Self {
         let dir = TestDir::new();
-        // The table of so many candidates does not fit in memory.
+        // The table of the candidates does not fit in memory.
         let [a, b] = overlapping(300_000, 95, 3);
         write_lines(&dir.files.file("a"), a);
         write_lines(&dir.files.file("b"), b);

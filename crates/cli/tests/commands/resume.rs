@@ -17,7 +17,7 @@ fn dir(lines: u64) -> TestDir {
     sharing(lines, 10)
 }
 
-/// A directory with two files that share so many of 100 lines.
+/// A directory with two files that share a part of their lines.
 fn sharing(lines: u64, percent: u64) -> TestDir {
     let dir = TestDir::new();
     let [a, b] = overlapping(lines, percent, 3);

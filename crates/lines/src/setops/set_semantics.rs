@@ -12,7 +12,7 @@
 //! | dedup | nothing | nothing | it is not repeated |
 //! | at least K | the first input | all others, one after the other | it was in at least K rounds and is not repeated |
 //! | symdiff | both inputs, taken as one first input | nothing | it is in one of both only and is not repeated |
-//! | symdiff | lines of the second side, all that the first one has or that are repeated | nothing | likewise |
+//! | symdiff | lines of the second side: all that the first one has, and all repeated ones | nothing | it is in one of both only and is not repeated |
 //! | duplicates, unique | the first input | nothing | it occurs at least twice and is not repeated; exactly once |
 //!
 //! Invariant: decisions depend only on the sequence of fingerprints. They are the same for any

@@ -18,12 +18,14 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `in_memory` | the strategy for data that fits in memory; deciding lines while they are read |
+//! | `in_memory` | the strategy for data that fits in memory |
+//! | `at_once` | deciding about lines while they are read |
 //! | `with_records`, `phases`, `narrowing` | the strategies that write records |
 //! | `records`, `passes`, `join` | records of lines, and the steps on records |
 //! | `journal`, `state` | resuming a job |
 //! | `estimate`, `simulation`, `spill_bounds` | what a job would cost |
 
+mod at_once;
 mod estimate;
 mod in_memory;
 mod join;

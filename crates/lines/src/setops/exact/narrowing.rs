@@ -2,8 +2,8 @@
 
 use petal::{BloomFilter, ByteSize};
 
-use super::in_memory::Decider;
-use super::passes::{HASH_LOG_MEMORY, HashSink};
+use super::at_once::Decider;
+use super::passes::HashSink;
 use super::phases::Phases;
 use super::records::Side;
 use crate::error::Result;
@@ -12,7 +12,6 @@ use crate::memory::least_records;
 use crate::setops::planning::{InputSizes, capacity_for_bytes, filter_bytes};
 use crate::setops::positions::Polarity;
 use crate::setops::set_semantics::SetOp;
-use crate::temp::SpillWriter;
 
 /// Runs `Narrow` for `common` until the first input can be decided while it is read, or until all
 /// records are written; then the result is `None`.
@@ -51,7 +50,7 @@ pub(super) fn narrow_common(
     phases.phase(|work| {
         let filter = work.take_filter();
         let keys = match work.plan.candidate_filter_bytes {
-            0 => HashSink::Log(key_log(work)),
+            0 => HashSink::Log(work.key_log()),
             // Sized for the number of keys at the best rate for this memory.
             bytes => HashSink::Filter(BloomFilter::with_memory(
                 capacity_for_bytes(bytes),
@@ -88,7 +87,7 @@ pub(super) fn narrow_common(
     Ok(None)
 }
 
-/// Runs `Narrow` for all other operations, likewise.
+/// Runs `Narrow` for all other operations, as far as [`narrow_common`] does.
 pub(super) fn narrow_diff(
     phases: &mut Phases<'_>,
     others: &[Input],
@@ -123,7 +122,7 @@ pub(super) fn narrow_diff(
     if !others.is_empty() {
         phases.phase(|work| {
             let filter = work.take_filter();
-            let keys = HashSink::Log(key_log(work));
+            let keys = HashSink::Log(work.key_log());
             let others: Vec<_> = others.iter().collect();
             let hits = work.match_lines(&others, Side::Other, filter.as_ref(), keys)?;
             work.put(Side::Other, hits);
@@ -135,9 +134,4 @@ pub(super) fn narrow_diff(
         (_, SetOp::Duplicates | SetOp::Unique) => phases.confirm_first().map(|()| None),
         _ => phases.decide_or_confirm_first(),
     }
-}
-
-/// Returns an empty log for the hashes of candidates.
-pub(super) fn key_log<'a>(phases: &Phases<'a>) -> SpillWriter<'a> {
-    SpillWriter::new(phases.spill_file, 1, HASH_LOG_MEMORY)
 }

@@ -5,11 +5,10 @@ use std::time::Instant;
 use petal::{BatchResults, BloomFilter, ByteSize, Membership};
 
 use super::ExactJob;
-use super::in_memory::Decider;
+use super::at_once::Decider;
 use super::join::{Ahead, JoinResult, Partition, PartitionJoin, for_each_record};
 use super::journal::Journal;
-use super::narrowing::key_log;
-use super::passes::{HashSink, LineSelector};
+use super::passes::{HASH_LOG_MEMORY, HashSink, LineSelector};
 use super::records::{OTHER_RECORD, Side};
 use super::state::State;
 use crate::error::Result;
@@ -169,7 +168,7 @@ impl<'a> Phases<'a> {
         let partitioning = &self.state.partitioning;
         let streams = if writes { partitioning.partitions() } else { 0 };
         let mut spill = SpillWriter::new(self.spill_file, streams, allowance);
-        let mut known = HashSink::Log(key_log(self));
+        let mut known = HashSink::Log(self.key_log());
         let records = writes.then_some((partitioning, &mut spill));
         let stats = self.job.passes().fill(inputs, &mut filter, Some(&mut known), records)?;
         let records = spill.bytes() / OTHER_RECORD as u64;
@@ -189,6 +188,11 @@ impl<'a> Phases<'a> {
         self.state.keys.push(keys);
         self.state.filter = keeps.then_some(filter);
         Ok(())
+    }
+
+    /// Returns an empty log for the hashes of candidates.
+    pub(super) fn key_log(&self) -> SpillWriter<'a> {
+        SpillWriter::new(self.spill_file, 1, HASH_LOG_MEMORY)
     }
 
     /// Takes the filter that an earlier phase has filled.

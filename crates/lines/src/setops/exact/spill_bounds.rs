@@ -122,7 +122,7 @@ impl SpillBounds {
         self.memory = self.memory.min(max);
     }
 
-    /// Writes records to disk unless what comes next fits besides their memory.
+    /// Writes records to disk unless the next table fits besides their memory.
     pub(super) fn make_room(&mut self, fits: impl Fn(u64) -> bool) {
         if !fits(self.memory) {
             self.lower_min_to(0);

@@ -1,21 +1,23 @@
 //! The strategies that write records: their phases in order, then the output.
 
+use std::sync::Arc;
+
 use super::ExactJob;
-use super::in_memory::{Decisions, decide_first};
+use super::at_once::{Decider, Decisions, Overflow, decide};
 use super::journal::Journal;
 use super::narrowing::{narrow_common, narrow_diff};
 use super::phases::Phases;
 use super::state::State;
 use crate::error::Result;
 use crate::fingerprint::Table;
-use crate::input::Input;
+use crate::input::{Input, of_spool};
 use crate::output::Printer;
 use crate::setops::planning::{InputSizes, Plan, Strategy};
 use crate::setops::positions::{Polarity, PositionSet, Spans};
 use crate::setops::print::print_positions;
 use crate::setops::report::Report;
 use crate::setops::set_semantics::SetOp;
-use crate::temp::{SpillFile, SpillWriter};
+use crate::temp::{SpillFile, SpillWriter, Spool};
 
 /// Runs the strategies that write records, or resumes them.
 #[expect(clippy::too_many_arguments, reason = "each has a different type")]
@@ -112,5 +114,161 @@ pub(super) struct Others {
 impl Others {
     pub(super) fn new(lines: Vec<Input>) -> Self {
         Self { lines, prior: None }
+    }
+}
+
+/// Decides about the lines of the first inputs and prints them; what does not fit in the table goes on
+/// as `Partition`, and then the result is `None`.
+pub(super) fn decide_first(
+    job: &ExactJob<'_>,
+    decider: Decider,
+    first: Vec<Input>,
+    sizes: &InputSizes,
+    printer: &mut Printer<'_>,
+    report: &mut Report,
+) -> Result<Option<Decisions>> {
+    let begun = if decider.candidates.is_some() { Strategy::Narrow } else { Strategy::Memory };
+    printer.mark();
+    let Overflow { matcher, at: (input, position), mut spools } =
+        match decide(job, decider, &first, printer, report)? {
+            Ok(decisions) => return Ok(Some(decisions)),
+            Err(overflow) => overflow,
+        };
+    report.strategy = begun.name_then_partition().into();
+    let (repeatable, prints) = (first.iter().all(Input::is_repeatable), !printer.counts_only());
+    let plan = sizes.plan(Strategy::Partition, false, &job.budget);
+    if job.op == SetOp::SymDiff {
+        // What is printed does not say which lines the second side has.
+        drop(matcher);
+        report.first_lines = 0;
+        printer.print_again();
+        job.progress.expect_total(job.expected_bytes(sizes, plan, prints));
+        run(job, plan, first, Others::new(vec![]), sizes, printer, report, None)?;
+        return Ok(None);
+    }
+    let mut rest = Vec::new();
+    for (index, whole) in first.into_iter().enumerate().skip(input) {
+        let name = whole.name().to_owned();
+        let checks = Arc::clone(whole.content_checks());
+        let (keys, found) = (Arc::clone(whole.keys()), Arc::clone(whole.found()));
+        let copy = |spool| of_spool(spool, name, checks).with_keys(&keys).with_found(&found);
+        rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
+            Some(at) => copy(spools.swap_remove(at).1),
+            None if !whole.is_repeatable() => copy(Spool::new(&job.temp)?),
+            None if index == input => whole.from(position),
+            None => whole,
+        });
+    }
+    let table = matcher.into_table();
+    if repeatable {
+        // 0 if the length of a compressed input is not known yet.
+        let undecided = rest.iter().map(Input::length).sum::<Option<u64>>().unwrap_or(0);
+        let entries = table.len();
+        let bytes = job.expected_bytes_of_rest(sizes, undecided, entries, prints);
+        job.progress.expect_total(bytes);
+    }
+    let others = Others { lines: Vec::new(), prior: Some(table) };
+    let decided = report.first_lines;
+    run(job, plan, rest, others, sizes, printer, report, None)?;
+    report.first_lines += decided;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use petal::BloomFilter;
+
+    use super::*;
+    use crate::fingerprint::LineHasher;
+    use crate::input::Source;
+    use crate::memory::Budget;
+    use crate::output::Outputs;
+    use crate::setops::set_semantics::{BuildSide, SetMatcher};
+    use crate::temp::TempDir;
+
+    /// The table is planned from the rate of a filter, so it may be too small.
+    #[test]
+    fn lines_after_a_full_table_are_decided_by_partition() {
+        // In both texts some lines are repeated. They share every fifth one.
+        let text = |seed: u32| -> Vec<String> {
+            let line = |i: u32| if i.is_multiple_of(3) { i / 6 } else { i };
+            let name =
+                |i: u32| if i.is_multiple_of(5) { format!("{i}") } else { format!("{i} {seed}") };
+            (0..3000).map(|i| name(line(i))).collect()
+        };
+        let (first, other) = (text(1), text(2));
+        let all: Vec<_> = first.iter().chain(&other).collect();
+        let distinct = |lines: &[String], without: &[String]| -> String {
+            let mut seen: HashSet<_> = without.iter().collect();
+            lines.iter().filter(|line| seen.insert(line)).map(|line| format!("{line}\n")).collect()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ["1", "2"].map(|name| dir.path().join(name));
+        for (path, lines) in paths.iter().zip([&first, &other]) {
+            std::fs::write(path, lines.join("\n")).unwrap();
+        }
+        for op in [SetOp::Diff, SetOp::SymDiff] {
+            let mut expected = distinct(&first, &other);
+            if op == SetOp::SymDiff {
+                expected += &distinct(&other, &first);
+            }
+            let mut full = 0;
+            for allowance in (30_000..100_000).step_by(1000) {
+                let job = ExactJob {
+                    op,
+                    budget: Budget { chunk: 500, ..Budget::new(1 << 24, 2).unwrap() },
+                    delimiter: b'\n',
+                    temp: TempDir::new(dir.path()),
+                    progress: &(),
+                    strategy: None,
+                    hasher: LineHasher::random().unwrap(),
+                    journal: None,
+                    boundary: 1,
+                };
+                let table = Table::in_partition_order(allowance, 0).unwrap();
+                let mut matcher = SetMatcher::new(op, BuildSide::Others(0), table);
+                let built = other.iter().all(|line| {
+                    let fingerprint = job.hasher.fingerprint(line.as_bytes());
+                    let built = match op {
+                        SetOp::SymDiff => matcher.build_of_side(fingerprint, true),
+                        _ => matcher.build(fingerprint),
+                    };
+                    built.unwrap().is_ok()
+                });
+                if !built {
+                    continue;
+                }
+                let mut candidates = BloomFilter::with_fpr(10_000, 0.01).unwrap();
+                let mut counts = std::collections::HashMap::new();
+                all.iter().for_each(|line| *counts.entry(line).or_insert(0) += 1);
+                for (line, _) in counts.into_iter().filter(|(_, count)| *count > 1) {
+                    candidates.insert_mixed_hash(job.hasher.filter_hash(line.as_bytes()));
+                }
+                let sources = paths.each_ref().map(Source::from_arg);
+                let mut inputs = Input::open_unchecked(&sources, 0).unwrap();
+                if op == SetOp::Diff {
+                    inputs.truncate(1);
+                }
+                let sizes = job.sizes(&inputs, &[]).unwrap();
+                let mut out = Vec::new();
+                let mut printer = Printer::new(Outputs::to(&mut out), b'\n', 500);
+                let mut report = Report::default();
+                let lines = 3000 * inputs.len() as u64;
+                let decider = Decider { matcher, candidates: Some(candidates) };
+                let decisions =
+                    decide_first(&job, decider, inputs, &sizes, &mut printer, &mut report).unwrap();
+                printer.flush().unwrap();
+                let kept = printer.lines;
+                drop(printer);
+                assert_eq!(String::from_utf8(out).unwrap(), expected, "{op:?} {allowance}");
+                assert_eq!(report.first_lines, lines);
+                assert_eq!(kept, expected.matches('\n').count() as u64);
+                full += usize::from(decisions.is_none());
+                assert_eq!(decisions.is_none(), report.strategy == "narrow, then partition");
+            }
+            assert!((2..45).contains(&full), "{op:?} {full}");
+        }
     }
 }
