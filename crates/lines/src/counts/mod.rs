@@ -1,46 +1,55 @@
 //! How often each distinct line occurs.
 //!
-//! * **In memory**, if a sample says that all distinct lines fit: a pass counts the fingerprints in a
-//!   table, and a second pass prints each line where it occurs first.
+//! * **In memory**, if a sample says that the repeated lines fit: a Bloom filter finds them, a table
+//!   counts them, and a second pass prints each line where it occurs first.
 //! * **By partition** otherwise: every line becomes a record of its fingerprint and position, the
 //!   records of a partition are counted in a table, the first position and the count of each distinct
 //!   line are written to spans of positions, and a last pass over the inputs prints the lines.
 //!
 //! By their number the lines are sorted as they are printed, in memory or by merging sorted runs on
-//! disk.
+//! disk. Of the most frequent lines, those that cannot be among them are left out before.
 //!
 //! | module | contents |
 //! |---|---|
+//! | `in_memory` | counting in memory |
+//! | `events` | lines where one occurs first, in little memory |
 //! | `partitions` | counting the records of partitions |
 //! | `positions` | positions with counts, in ascending order |
+//! | `top` | the lowest count of the most frequent lines |
 //! | `sorter` | sorting lines by their counts |
 //! | `output` | printing lines with their counts |
 
+mod events;
+mod in_memory;
 mod output;
 mod partitions;
 mod positions;
 mod sorter;
 #[cfg(test)]
 mod tests;
+mod top;
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
 use crate::fingerprint::{FingerprintMap, LineHasher};
 use crate::input::{Input, Source, spool};
 use crate::job_context::JobContext;
 use crate::output::Outputs;
-use crate::scan::{Batch, LineChunk, RecordEnds, Scratch, Ticket};
+use crate::scan::{LineChunk, RecordEnds, Ticket};
 use crate::setops::{
     FIRST_RECORD, JobPasses, LineSelector, Partitioning, Sample, Side, Spans, positions_of_inputs,
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter, TempDir};
+use in_memory::RepeatCounter;
 use output::CountOutput;
 use partitions::{Counted, PartitionCounter};
 use positions::CountedPositions;
 use sorter::Sorter;
+use top::TopCounts;
 
 /// The order of counted lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,8 +92,9 @@ impl CountJob {
     /// Exact: two lines count as equal if their 128-bit fingerprints under a random key are. Inputs
     /// that can be read only once are copied to the temporary directory.
     ///
-    /// Cost: two passes over the inputs; if the distinct lines do not fit the memory limit, 24 bytes
-    /// of temporary data per line and 16 per distinct line.
+    /// Cost: at most two passes over the inputs, and 2 bytes of memory per distinct line and 37 to 75
+    /// per repeated one; if these do not fit the memory limit, 24 bytes of temporary data per line and
+    /// 16 per distinct line.
     ///
     /// # Errors
     /// If an input cannot be read, changes during the job, or has a line longer than a quarter of the
@@ -95,15 +105,15 @@ impl CountJob {
         settings: &Settings<'_>,
         output: &mut (dyn Write + Send),
     ) -> Result<CountReport> {
-        self.run_within(settings, output, None)
+        self.run_within(settings, output, Assumed::default())
     }
 
-    /// Runs with a table of at most `table` bytes; `None`: of the memory that the limit allows.
+    /// Runs with what a test assumes.
     fn run_within(
         &self,
         settings: &Settings<'_>,
         output: &mut (dyn Write + Send),
-        table: Option<u64>,
+        Assumed { table, distinct }: Assumed,
     ) -> Result<CountReport> {
         let (context, inputs) = JobContext::open(settings, &self.inputs)?;
         let budget = context.budget;
@@ -122,10 +132,29 @@ impl CountJob {
         let rows = context.rows_as_lines(&inputs)?;
         let mut out = CountOutput::new(printer, sorter, self.min_count, start, rows)?;
         let memory = table.map_or(memory, |table| table.min(memory));
-        let counter = Counter { context, temp: &temp, memory, hasher: LineHasher::random()? };
-        let lines = counter.count(&inputs, &mut out)?;
+        let top = match self.order {
+            CountOrder::Count { top } => top,
+            CountOrder::Appearance => None,
+        };
+        let counter = Counter {
+            context,
+            temp: &temp,
+            memory,
+            hasher: LineHasher::random()?,
+            top: TopCounts::new(top),
+        };
+        let lines = counter.count(&inputs, distinct, &mut out)?;
         Ok(CountReport { lines, printed: out.finish(settings.progress)? })
     }
+}
+
+/// What a test assumes instead of measuring it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Assumed {
+    /// Maximum size of a table; `None`: what the memory limit allows.
+    table: Option<u64>,
+    /// Number of distinct lines; `None`: estimated by a sample.
+    distinct: Option<u64>,
 }
 
 /// A running job.
@@ -135,82 +164,43 @@ struct Counter<'a> {
     /// Memory for tables and records.
     memory: u64,
     hasher: LineHasher,
+    /// The counts of the most frequent lines.
+    top: TopCounts,
 }
 
 impl Counter<'_> {
-    /// Counts and prints; returns the number of lines.
-    fn count(&self, inputs: &[Input], out: &mut CountOutput<'_>) -> Result<u64> {
+    /// Counts and prints; returns the number of lines. `distinct`: number of distinct lines, instead of
+    /// an estimate.
+    fn count(
+        mut self,
+        inputs: &[Input],
+        distinct: Option<u64>,
+        out: &mut CountOutput<'_>,
+    ) -> Result<u64> {
         let refs: Vec<_> = inputs.iter().collect();
         let Settings { delimiter, progress, .. } = *self.context.settings;
-        let sample =
+        let mut sample =
             Sample::of(&refs, &self.hasher, delimiter, &self.context.budget, [0, 1], progress)?;
+        if let Some(distinct) = distinct {
+            sample = Sample { distinct, keys: vec![], sampled_distinct: 0, ..sample };
+        }
+        let counter = RepeatCounter::new(&sample, self.memory)?;
         // Two passes; by partition, the records are counted in between.
-        let capacity = FingerprintMap::<u64>::capacity(self.memory) / 10 * 9;
-        let records =
-            if sample.distinct <= capacity { 0 } else { sample.lines * FIRST_RECORD as u64 };
+        let records = if counter.is_some() { 0 } else { sample.lines * FIRST_RECORD as u64 };
         progress.expect_total((2 * sample.bytes).saturating_add(records));
-        if sample.distinct <= capacity
-            && let Some(lines) = self.in_memory(&refs, sample.distinct, out)?
+        let distinct = sample.distinct;
+        drop(sample);
+        if let Some(counter) = counter
+            && let Some(lines) = self.in_memory(&refs, counter, out)?
         {
             return Ok(lines);
         }
-        self.by_partition(inputs, sample.distinct, out)
-    }
-
-    /// Counts in a table. `None`, with nothing printed, if the table does not fit.
-    fn in_memory(
-        &self,
-        inputs: &[&Input],
-        distinct: u64,
-        out: &mut CountOutput<'_>,
-    ) -> Result<Option<u64>> {
-        let pass = self.context.pass();
-        let mut table = FingerprintMap::<u64>::new(self.memory, distinct)?;
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.fingerprints.clear();
-            self.hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
-        };
-        let mut fits = true;
-        let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-            let mut counted = 0;
-            for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
-                table.prefetch(fingerprints);
-                for &fingerprint in fingerprints {
-                    let Ok((_, count)) = table.entry(fingerprint, 0)? else {
-                        fits = false;
-                        return Ok(ControlFlow::Break(counted));
-                    };
-                    *count += 1;
-                    counted += 1;
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        };
-        let lines = pass.run("counting", inputs, map, fold)?.lines;
-        if !fits {
-            return Ok(None);
-        }
-        let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            for (line, &fingerprint) in scratch.fingerprints.iter().enumerate() {
-                if line % PREFETCH_BATCH == 0 {
-                    let next = scratch.fingerprints.len().min(line + PREFETCH_BATCH);
-                    table.prefetch(&scratch.fingerprints[line..next]);
-                }
-                // Zero after the line has been printed.
-                let count = table.get_mut(fingerprint).map_or(0, std::mem::take);
-                if count > 0 {
-                    out.add(count, batch.line(line))?;
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        };
-        pass.run("printing", inputs, map, fold)?;
-        Ok(Some(lines))
+        self.by_partition(inputs, distinct, out)
     }
 
     /// Counts records, partition by partition.
     fn by_partition(
-        &self,
+        mut self,
         inputs: &[Input],
         distinct: u64,
         out: &mut CountOutput<'_>,
@@ -244,9 +234,12 @@ impl Counter<'_> {
             memory: half,
             workers: self.context.budget.workers,
             min_count: out.min_count,
+            top: Mutex::new(std::mem::take(&mut self.top)),
             progress: self.context.settings.progress,
         };
         let counted = counter.count(spill.finish(), &partitioning)?;
+        let top = counter.top.into_inner().unwrap_or_else(PoisonError::into_inner);
+        out.min_count = out.min_count.max(top.least());
         let positions = CountedPositions::new(spans, counted, &spill_file, half);
         self.print(inputs, positions, out)?;
         Ok(read.lines)
@@ -288,8 +281,5 @@ impl Counter<'_> {
 
 /// What the chunks of the last pass share.
 type Printing<'p, 'm, 'o> = (CountedPositions<'p>, &'m mut CountOutput<'o>);
-
-/// Number of fingerprints to prefetch at a time.
-const PREFETCH_BATCH: usize = 32;
 
 const MAX_PARTITIONS: u64 = 1024;

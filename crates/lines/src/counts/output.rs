@@ -1,6 +1,6 @@
 //! Printing lines with their counts.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use super::sorter::Sorter;
 use crate::error::{Error, Result};
@@ -15,7 +15,6 @@ pub(super) struct CountOutput<'a> {
     pub(super) min_count: u64,
     /// The byte between a count and its line.
     separator: u8,
-    text: Vec<u8>,
     /// How the keys of rows are printed; `None`: the records are lines.
     rows: Option<RowLines>,
     key: Vec<u8>,
@@ -37,7 +36,7 @@ impl<'a> CountOutput<'a> {
             header.splice(..0, b"count".iter().copied().chain([separator]));
         }
         printer.print_start(&start)?;
-        Ok(Self { printer, sorter, min_count, separator, text: vec![], rows, key: vec![] })
+        Ok(Self { printer, sorter, min_count, separator, rows, key: vec![] })
     }
 
     /// Adds a line that occurs `count` times.
@@ -55,32 +54,36 @@ impl<'a> CountOutput<'a> {
         };
         match &mut self.sorter {
             Some(sorter) => sorter.add(count, line),
-            None => print(&mut self.printer, &mut self.text, self.separator, count, line),
+            None => print(&mut self.printer, self.separator, count, line),
         }
     }
 
     /// Prints the sorted lines, if lines are sorted. Returns the number of lines printed.
     pub(super) fn finish(mut self, progress: &dyn Progress) -> Result<u64> {
-        let Self { printer, sorter, separator, text, .. } = &mut self;
+        let Self { printer, sorter, separator, .. } = &mut self;
         if let Some(sorter) = sorter.take() {
-            sorter.finish(progress, |count, line| print(printer, text, *separator, count, line))?;
+            sorter.finish(progress, |count, line| print(printer, *separator, count, line))?;
         }
         printer.flush()?;
         Ok(printer.lines)
     }
 }
 
-fn print(
-    printer: &mut Printer<'_>,
-    text: &mut Vec<u8>,
-    separator: u8,
-    count: u64,
-    line: &[u8],
-) -> Result<()> {
-    text.clear();
-    // Writing to a vector does not fail.
-    let _ = write!(text, "{count}");
-    text.push(separator);
-    text.extend_from_slice(line);
-    printer.line(text)
+/// Digits of the largest count.
+const MAX_DIGITS: usize = 20;
+
+fn print(printer: &mut Printer<'_>, separator: u8, count: u64, line: &[u8]) -> Result<()> {
+    // The digits from the last to the first, before the separator.
+    let mut text = [separator; MAX_DIGITS + 1];
+    let (mut start, mut rest) = (MAX_DIGITS, count);
+    loop {
+        start -= 1;
+        text[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    printer.before_line(&text[start..])?;
+    printer.line(line)
 }

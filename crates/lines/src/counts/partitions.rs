@@ -14,6 +14,7 @@ use crate::temp::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::workers;
 
 use super::positions::{COUNTED_RECORD, encode};
+use super::top::TopCounts;
 
 /// Number of appearances of a line, and the position of the first.
 #[derive(Clone, Copy, Default)]
@@ -38,6 +39,8 @@ pub(super) struct PartitionCounter<'a> {
     pub(super) workers: usize,
     /// Leave out lines that occur less often.
     pub(super) min_count: u64,
+    /// The counts of the most frequent lines so far.
+    pub(super) top: Mutex<TopCounts>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -93,7 +96,11 @@ impl<'a> PartitionCounter<'a> {
             Ok(())
         })?;
         if fits {
-            let counted = table.iter().filter(|(_, counted)| counted.count >= self.min_count);
+            let mut top = self.top.lock().unwrap_or_else(PoisonError::into_inner);
+            top.extend(table.iter().map(|(_, counted)| counted.count));
+            let min_count = self.min_count.max(top.least());
+            drop(top);
+            let counted = table.iter().filter(|(_, counted)| counted.count >= min_count);
             return counted.into_iter().try_for_each(|(_, Counted { position, count })| {
                 spill.push(self.spans.span_of(position), &encode(position, count))
             });

@@ -1,8 +1,9 @@
 //! Sorting lines by their counts, within a memory limit.
 //!
-//! Lines are collected in memory. When it is full they are sorted, and those beyond the number of
-//! lines to print are dropped; if that frees too little, the sorted lines are written to a temporary
-//! file as a run. At the end the runs are merged.
+//! Lines are collected in memory. When it is full, or has twice the number of lines to print, they are
+//! sorted, and those beyond that number are dropped. From then on, lines that are not more frequent
+//! than the last one kept are left out. If this frees too little memory, the sorted lines are written
+//! to a temporary file as a run. At the end the runs are merged.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,6 +21,8 @@ const BLOCK: usize = 256 << 10;
 /// Least bytes of a run that are buffered while it is read.
 const MIN_BUFFER: u64 = 4 << 10;
 const MAX_BUFFER: u64 = 256 << 10;
+/// Lines that are collected at least before they are sorted because of their number.
+const MIN_LINES: usize = 1 << 10;
 
 /// A line, its count, and its number in the order of first appearances.
 #[derive(Clone, Copy)]
@@ -41,6 +44,8 @@ impl Entry {
 pub(super) struct Sorter {
     /// Number of lines to print.
     top: u64,
+    /// Lines that do not occur more often come after all lines to print.
+    floor: u64,
     memory: u64,
     temp: TempDir,
     text: Vec<u8>,
@@ -55,6 +60,7 @@ impl Sorter {
     pub(super) fn new(top: u64, memory: u64, temp: &TempDir) -> Self {
         Self {
             top,
+            floor: if top == 0 { u64::MAX } else { 0 },
             memory,
             temp: temp.clone(),
             text: vec![],
@@ -66,6 +72,12 @@ impl Sorter {
 
     /// Adds a line. Of lines with equal counts, those added earlier come first.
     pub(super) fn add(&mut self, count: u64, line: &[u8]) -> Result<()> {
+        if count <= self.floor {
+            return Ok(());
+        }
+        if self.entries.len() >= self.top().saturating_mul(2).max(MIN_LINES) {
+            self.sort();
+        }
         let bytes_of = |text: usize, entries: usize| (text + entries * size_of::<Entry>()) as u64;
         // Vectors may take twice the bytes that they hold, and dropping lines copies the others.
         if bytes_of(self.text.len() + line.len(), self.entries.len() + 1) > self.memory / 4
@@ -85,10 +97,14 @@ impl Sorter {
         Ok(())
     }
 
+    fn top(&self) -> usize {
+        usize::try_from(self.top).unwrap_or(usize::MAX)
+    }
+
     /// Sorts the lines in memory, and drops those that are not printed.
     fn sort(&mut self) {
         self.entries.sort_unstable_by_key(Entry::rank);
-        let top = usize::try_from(self.top).unwrap_or(usize::MAX);
+        let top = self.top();
         if self.entries.len() > top {
             self.entries.truncate(top);
             let mut text = Vec::with_capacity(self.entries.iter().map(|entry| entry.length).sum());
@@ -98,6 +114,8 @@ impl Sorter {
                 text.extend_from_slice(&self.text[line]);
             }
             self.text = text;
+            // Of equally frequent lines, those added earlier come first.
+            self.floor = self.entries.last().map_or(self.floor, |last| last.count.max(self.floor));
         }
     }
 

@@ -56,7 +56,11 @@ impl<'a> Batch<'a> {
     /// Returns the keys of all lines.
     #[inline]
     pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
-        (0..self.len()).map(|line| self.key(line))
+        let mut start = 0;
+        self.ends.iter().enumerate().map(move |(line, &end)| {
+            let begin = std::mem::replace(&mut start, end + 1);
+            self.keys.map_or(&self.bytes[begin..end], |keys| keys.get(line))
+        })
     }
 
     /// Returns where consecutive lines with their delimiters are in [`tail`](Self::tail)`(0)`; the last
