@@ -16,7 +16,7 @@
 
 use std::ops::ControlFlow;
 
-use petal::{BloomFilter, ByteSize, Membership as _};
+use petal::{BloomFilter, ByteSize};
 
 use super::Counter;
 use super::events::{Event, Events};
@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::fingerprint::{Fingerprint, FingerprintMap};
 use crate::input::Input;
 use crate::scan::{Batch, Scratch};
-use crate::setops::{Sample, filter_bytes};
+use crate::setops::{Sample, filter_bytes, filter_fpr};
 
 /// Number of lines whose entries are loaded at a time.
 const PREFETCH_BATCH: usize = 32;
@@ -48,21 +48,21 @@ impl RepeatCounter {
         let scale = lines as f64 / sampled.max(1) as f64;
         let most = (once as f64 * scale) as u64 + sampled_distinct.saturating_sub(once);
         let keys = most.max(distinct).max(1);
-        // A repeated line occurs at least twice. Of the lines that were sampled once, it is between none
-        // and all; space for the mean of both avoids that the table grows.
+        // A repeated line occurs at least twice.
         let repeated = distinct.min(lines.saturating_sub(distinct));
-        let likely = ((once as f64 * scale.sqrt()) as u64).min(lines.saturating_sub(keys));
         // A larger share for the filter leaves fewer false positives.
         for quarters in 1..4 {
             let bytes = filter_bytes(keys, memory / 4 * quarters);
-            let filter = BloomFilter::with_memory(keys, ByteSize::bytes(bytes))?;
-            let wrong = (keys as f64 * filter.expected_fpr(keys)) as u64;
-            let (entries, rest) = (repeated + wrong, memory.saturating_sub(bytes));
-            let table = rest / 4 * 3;
-            if entries <= FingerprintMap::<u64>::capacity(table) / 10 * 9 {
-                let counts = FingerprintMap::new(table, entries.max(likely))?;
-                // Their buffer may be twice as long.
-                return Ok(Some(Self { filter, counts, max_events: rest / 8 }));
+            let entries = repeated + (keys as f64 * filter_fpr(keys, bytes)) as u64;
+            let rest = memory.saturating_sub(bytes);
+            // The buffer of the events may be twice as long.
+            let (table, max_events) = (rest / 4 * 3, rest / 8);
+            if entries <= FingerprintMap::<u64>::capacity(table) / 10 * 9
+                && keys + entries <= max_events
+            {
+                let filter = BloomFilter::with_memory(keys, ByteSize::bytes(bytes))?;
+                let counts = FingerprintMap::new(table, entries)?;
+                return Ok(Some(Self { filter, counts, max_events }));
             }
         }
         Ok(None)

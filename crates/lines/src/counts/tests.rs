@@ -93,3 +93,26 @@ fn counts_equal_the_model() {
         }
     }
 }
+
+/// Records would need the temporary directory.
+#[test]
+fn lines_that_occur_once_take_no_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lines");
+    let lines = 50_000;
+    let text: String =
+        (0..lines).map(|line| format!("{}\n", if line % 100 == 0 { 0 } else { line })).collect();
+    std::fs::write(&path, &text).unwrap();
+    let order = CountOrder::Count { top: Some(10) };
+    for order in [CountOrder::Appearance, order] {
+        let job = CountJob { inputs: vec![Source::from_arg(&path)], order, min_count: 0 };
+        let mut settings = Settings::new(crate::MIN_MEMORY);
+        settings.temp_dir = dir.path().join("missing");
+        let mut out = Vec::new();
+        // Half of what a table of all lines needs.
+        let memory = lines * FingerprintMap::<u64>::BYTES_PER_ENTRY / 2;
+        let assumed = Assumed { table: Some(memory), ..Assumed::default() };
+        job.run_within(&settings, &mut out, assumed).unwrap();
+        assert!(out == model(&[text.as_bytes()], &job));
+    }
+}

@@ -11,8 +11,8 @@ mod job_counts;
 mod planner;
 mod sample;
 
-pub(crate) use filter_size::filter_bytes;
 pub(super) use filter_size::{capacity_for_bytes, estimated_insertions};
+pub(crate) use filter_size::{filter_bytes, fpr as filter_fpr};
 pub(super) use hash_sample::{HashSample, depth_of};
 pub(super) use interval::{CONFIDENCE, Interval};
 pub(super) use job_counts::{BaseCounts, InputCounts, JobCounts};
