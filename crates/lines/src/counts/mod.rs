@@ -92,7 +92,7 @@ impl CountJob {
     /// Exact: two lines count as equal if their 128-bit fingerprints under a random key are. Inputs
     /// that can be read only once are copied to the temporary directory.
     ///
-    /// Cost: at most two passes over the inputs, and 2 bytes of memory per distinct line and 37 to 75
+    /// Cost: at most two passes over the inputs, and 3 bytes of memory per distinct line and 28 to 60
     /// per repeated one; if these do not fit the memory limit, 24 bytes of temporary data per line and
     /// 16 per distinct line.
     ///

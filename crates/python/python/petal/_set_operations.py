@@ -242,9 +242,9 @@ def count(
     - `out`: destination of the result, the number, a tab and the line for each, as `petal count`
       writes it [the report has pairs of lines and counts].
 
-    Other arguments and errors are those of `common`. Cost: two passes over the files; if the
-    distinct lines do not fit into `memory_limit`, also 24 bytes of temporary data per line and 16
-    per distinct line.
+    Other arguments and errors are those of `common`. Cost: at most two passes over the
+    files; if the lines that occur more than once do not fit into `memory_limit`, also 24 bytes of
+    temporary data per line and 16 per distinct line.
     """
     if sort not in ("appearance", "count"):
         raise ValueError(f"sort=: expected 'appearance' or 'count', found {sort!r}")
