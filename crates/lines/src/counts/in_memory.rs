@@ -42,13 +42,14 @@ impl RepeatCounter {
     /// Counts within `memory` bytes. `None` if the repeated lines would not fit.
     pub(super) fn new(sample: &Sample, memory: u64) -> Result<Option<Self>> {
         let Sample { lines, distinct, sampled, sampled_distinct, .. } = *sample;
-        // If a few values make up most lines, there are far more than `distinct`. At most, each line that
+        // If lines are not equally frequent, `distinct` is too low or too high. At most, each line that
         // was sampled once is the only one of its value.
         let once = sample.keys.chunk_by(u64::eq).filter(|equal| equal.len() == 1).count() as u64;
         let scale = lines as f64 / sampled.max(1) as f64;
         let most = (once as f64 * scale) as u64 + sampled_distinct.saturating_sub(once);
-        let keys = most.max(distinct).max(1);
+        let keys = if sample.keys.is_empty() { distinct } else { most }.max(1);
         // A repeated line occurs at least twice.
+        let distinct = distinct.min(keys);
         let repeated = distinct.min(lines.saturating_sub(distinct));
         // A larger share for the filter leaves fewer false positives.
         for quarters in 1..4 {

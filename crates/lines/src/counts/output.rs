@@ -9,15 +9,10 @@ use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.
 pub(super) struct CountOutput<'a> {
-    printer: Printer<'a>,
+    printer: CountPrinter<'a>,
     sorter: Option<Sorter>,
     /// Leave out lines that occur less often.
     pub(super) min_count: u64,
-    /// The byte between a count and its line.
-    separator: u8,
-    /// How the keys of rows are printed; `None`: the records are lines.
-    rows: Option<RowLines>,
-    key: Vec<u8>,
 }
 
 impl<'a> CountOutput<'a> {
@@ -36,7 +31,8 @@ impl<'a> CountOutput<'a> {
             header.splice(..0, b"count".iter().copied().chain([separator]));
         }
         printer.print_start(&start)?;
-        Ok(Self { printer, sorter, min_count, separator, rows, key: vec![] })
+        let printer = CountPrinter { printer, separator, rows, key: vec![] };
+        Ok(Self { printer, sorter, min_count })
     }
 
     /// Adds a line that occurs `count` times.
@@ -44,6 +40,38 @@ impl<'a> CountOutput<'a> {
         if count < self.min_count {
             return Ok(());
         }
+        match &mut self.sorter {
+            Some(sorter) => sorter.add(count, line),
+            None => self.printer.print(count, line),
+        }
+    }
+
+    /// Prints the sorted lines, if lines are sorted. Returns the number of lines printed.
+    pub(super) fn finish(self, progress: &dyn Progress) -> Result<u64> {
+        let Self { mut printer, sorter, .. } = self;
+        if let Some(sorter) = sorter {
+            sorter.finish(progress, |count, line| printer.print(count, line))?;
+        }
+        printer.printer.flush()?;
+        Ok(printer.printer.lines)
+    }
+}
+
+/// Digits of the largest count.
+const MAX_DIGITS: usize = 20;
+
+/// Prints lines with their counts.
+struct CountPrinter<'a> {
+    printer: Printer<'a>,
+    /// The byte between a count and its line.
+    separator: u8,
+    /// How the keys of rows are printed; `None`: the records are lines.
+    rows: Option<RowLines>,
+    key: Vec<u8>,
+}
+
+impl CountPrinter<'_> {
+    fn print(&mut self, count: u64, line: &[u8]) -> Result<()> {
         let line = match self.rows {
             None => line,
             Some(rows) => {
@@ -52,38 +80,18 @@ impl<'a> CountOutput<'a> {
                 &self.key
             }
         };
-        match &mut self.sorter {
-            Some(sorter) => sorter.add(count, line),
-            None => print(&mut self.printer, self.separator, count, line),
+        // The digits from the last to the first, before the separator.
+        let mut text = [self.separator; MAX_DIGITS + 1];
+        let (mut start, mut rest) = (MAX_DIGITS, count);
+        loop {
+            start -= 1;
+            text[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
         }
+        self.printer.before_line(&text[start..])?;
+        self.printer.line(line)
     }
-
-    /// Prints the sorted lines, if lines are sorted. Returns the number of lines printed.
-    pub(super) fn finish(mut self, progress: &dyn Progress) -> Result<u64> {
-        let Self { printer, sorter, separator, .. } = &mut self;
-        if let Some(sorter) = sorter.take() {
-            sorter.finish(progress, |count, line| print(printer, *separator, count, line))?;
-        }
-        printer.flush()?;
-        Ok(printer.lines)
-    }
-}
-
-/// Digits of the largest count.
-const MAX_DIGITS: usize = 20;
-
-fn print(printer: &mut Printer<'_>, separator: u8, count: u64, line: &[u8]) -> Result<()> {
-    // The digits from the last to the first, before the separator.
-    let mut text = [separator; MAX_DIGITS + 1];
-    let (mut start, mut rest) = (MAX_DIGITS, count);
-    loop {
-        start -= 1;
-        text[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    printer.before_line(&text[start..])?;
-    printer.line(line)
 }
