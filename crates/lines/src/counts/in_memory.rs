@@ -175,7 +175,7 @@ fn keep(fingerprints: &mut Vec<Fingerprint>, lines: impl Iterator<Item = usize>)
 /// Loads the next entries, once for several.
 #[inline]
 fn prefetch(counts: &FingerprintMap<u64>, fingerprints: &[Fingerprint], at: usize) {
-    if at % PREFETCH_BATCH == 0 {
+    if at.is_multiple_of(PREFETCH_BATCH) {
         counts.prefetch(&fingerprints[at..fingerprints.len().min(at + PREFETCH_BATCH)]);
     }
 }
