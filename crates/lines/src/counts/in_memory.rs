@@ -80,10 +80,8 @@ impl Counter<'_> {
     ) -> Result<Option<u64>> {
         let RepeatCounter { mut filter, mut counts, max_events } = counter;
         let pass = self.context.pass();
-        let fingerprint = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.fingerprints.clear();
-            self.hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
-        };
+        let fingerprint =
+            |batch: &Batch<'_>, scratch: &mut Scratch| scratch.fingerprint(batch, &self.hasher);
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             fingerprint(batch, scratch);
             scratch.hashes.clear();
