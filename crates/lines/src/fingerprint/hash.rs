@@ -37,6 +37,12 @@ impl Fingerprint {
         Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
+    /// Returns a number in whose order the slots of a table ascend.
+    #[inline]
+    pub(crate) fn order(self) -> u128 {
+        u128::from(self.low) << 64 | u128::from(self.high)
+    }
+
     pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.high.to_le_bytes());

@@ -37,6 +37,15 @@ impl State for u64 {
     }
 }
 
+impl State for () {
+    fn touch(self) -> u64 {
+        0
+    }
+}
+
+/// A set of fingerprints.
+pub(crate) type FingerprintSet = FingerprintMap<()>;
+
 /// A map from fingerprints to states of one byte.
 pub(crate) type Table = FingerprintMap<u8>;
 
@@ -178,6 +187,38 @@ impl<S: State> FingerprintMap<S> {
         entries.filter(|(p, _)| *p != Fingerprint::default()).map(|(p, &s)| (p, s))
     }
 
+    /// Iterates over the fingerprints in [order](Fingerprint::order). A group of used slots between
+    /// free ones has all fingerprints whose first slots are in it, so each group is sorted alone.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = Fingerprint> + '_ {
+        let slots = self.states.len();
+        let used = |at: usize| {
+            (at < slots).then(|| self.at(at)).filter(|there| *there != Fingerprint::default())
+        };
+        let (mut at, mut group, mut next) = (0, Vec::new(), 0);
+        std::iter::from_fn(move || {
+            while next == group.len() && at <= slots {
+                group.clear();
+                next = 0;
+                while let Some(there) = used(at) {
+                    // Those of the last group may go on at the first slot.
+                    if self.slot(there) <= at {
+                        group.push(there);
+                    }
+                    at += 1;
+                }
+                if at == slots {
+                    let first = (0..slots).map_while(|at| Some((at, used(at)?)));
+                    let first = first.filter(|(at, there)| self.slot(*there) > *at);
+                    group.extend(first.map(|(_, there)| there));
+                }
+                at += 1;
+                group.sort_unstable_by_key(|there| there.order());
+            }
+            next += 1;
+            group.get(next - 1).copied()
+        })
+    }
+
     /// Calls `change` with every state.
     pub(crate) fn for_each_state(&mut self, mut change: impl FnMut(&mut S)) {
         for (fingerprint, state) in slots(&self.words).zip(&mut self.states) {
@@ -284,6 +325,24 @@ mod tests {
         }
         let found: HashMap<_, _> = table.iter().map(|(p, s)| (p.high, s)).collect();
         assert_eq!(found, model);
+    }
+
+    #[test]
+    fn sorted_fingerprints_are_all_in_order() {
+        for count in [0, 1, 3, 890, 3000] {
+            let mut table = FingerprintSet::new(1 << 20, 0).unwrap();
+            // Many belong into the last slots, and go on at the first.
+            let random = |i: u64| match i % 3 {
+                0 => Fingerprint { high: i, low: u64::MAX - i % 4 },
+                _ => Fingerprint { high: i, low: i.wrapping_mul(0x9e37_79b9_7f4a_7c15) },
+            };
+            let mut expected: Vec<_> = (1..=count).map(random).collect();
+            for fingerprint in &expected {
+                assert!(table.entry(*fingerprint, ()).unwrap().unwrap().0);
+            }
+            expected.sort_by_key(|one| one.order());
+            assert!(table.sorted().eq(expected), "{count}");
+        }
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! The fingerprint log: the 128-bit fingerprints of all printed lines, in a sorted file and, for this
-//! run, in a table until the file is rewritten.
+//! The fingerprint log: the 128-bit fingerprints of all printed lines, in a sorted file and in a table.
 //!
 //! The filter beside the log contains at least the same lines, so only lines that the filter
 //! reports as present are looked up. Unlike those of set operations, the fingerprints have one key
@@ -7,12 +6,14 @@
 //! that collide. docs/reference/format.md describes the file.
 //!
 //! * Opening verifies every byte: a damaged file is an error before the first line is printed.
-//! * The file is never changed in place. [`FingerprintLog::write_to`] merges it with the table into a
-//!   new file; after that file is in place, [`FingerprintLog::reload`] empties the table.
+//! * The file is never changed in place. [`FingerprintLog::write_to`] writes a new file; after that
+//!   file is in place, [`FingerprintLog::reload`] switches to it.
+//! * The file has the order of the table's slots, so loading and writing access memory in order.
 //!
-//! Cost: opening reads the file once. A lookup reads a few pages of 4 KiB by interpolation search, in
-//! memory if the file fits half of the memory, otherwise in the file. Saving reads and writes the
-//! file once. The other half of the memory is for the table and for sorting it.
+//! Cost: opening reads the file once. If it fits the memory with a quarter more, it is loaded into
+//! the table, and a lookup reads one or two cache lines. Otherwise the table has only the
+//! fingerprints since the last save, a lookup reads a few pages of the file by interpolation search,
+//! and saving merges both. Saving writes the file once.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -21,10 +22,10 @@ use std::os::unix::fs::FileExt as _;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::error::{Error, ErrorKind, Result, io_text};
-use crate::fingerprint::{Fingerprint, LineHasher, Table};
+use crate::fingerprint::{Fingerprint, FingerprintSet, LineHasher};
 
 const MAGIC: [u8; 8] = *b"\x89PSEEN\r\n";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const HEADER: usize = 64;
 const PRINT: usize = Fingerprint::BYTES;
 /// Fingerprints read by one probe of the file: a page.
@@ -37,7 +38,11 @@ pub struct FingerprintLog {
     pair: u64,
     key: [u64; 2],
     saved: Option<Sorted>,
-    fresh: Table,
+    /// The fingerprints since the last save; if `whole`, all fingerprints.
+    table: FingerprintSet,
+    whole: bool,
+    /// Whether the table had no room for a fingerprint.
+    full: bool,
     allowance: u64,
 }
 
@@ -81,13 +86,14 @@ impl FingerprintLog {
         if u128::from(length) != whole {
             return Err(damaged(name, "its length is not what its header says"));
         }
-        let sorted = Sorted { file, count: header.count, in_memory: Vec::new() };
+        let sorted = Sorted { file, count: header.count };
         sorted.verify(name, header.sum)?;
         Self::with(header.pair, header.key, Some(sorted))
     }
 
     fn with(pair: u64, key: [u64; 2], saved: Option<Sorted>) -> Result<Self> {
-        Ok(Self { pair, key, saved, fresh: Table::new(0, 0)?, allowance: 0 })
+        let table = FingerprintSet::new(0, 0)?;
+        Ok(Self { pair, key, whole: saved.is_none(), saved, table, full: false, allowance: 0 })
     }
 
     /// Returns the random number that identifies the log and its filter as a pair.
@@ -100,7 +106,7 @@ impl FingerprintLog {
     /// them.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.saved.as_ref().map_or(0, |saved| saved.count) + self.fresh.len()
+        self.apart().map_or(0, |saved| saved.count) + self.table.len()
     }
 
     /// Returns whether there are no fingerprints.
@@ -115,13 +121,32 @@ impl FingerprintLog {
         self.reset()
     }
 
-    /// Empties the table, and loads the file into memory if it fits.
+    /// Empties the table, and loads the file into it if it fits.
     fn reset(&mut self) -> Result<()> {
+        let count = self.saved.as_ref().map_or(0, |saved| saved.count);
+        // Without room for new fingerprints, the table would be full again soon.
+        let room = FingerprintSet::capacity_after_growth(self.allowance, count);
+        (self.whole, self.full) = (count + count / 4 <= room, false);
         // Free the old table first: both may not fit.
-        self.fresh = Table::new(0, 0)?;
-        self.fresh = Table::new(self.allowance / 4, 0)?;
-        let Some(saved) = &mut self.saved else { return Ok(()) };
-        saved.load(self.allowance / 2).map_err(unreadable)
+        self.table = FingerprintSet::new(0, 0)?;
+        self.table = FingerprintSet::new(self.allowance, if self.whole { count } else { 0 })?;
+        let Some(saved) = self.saved.as_ref().filter(|_| self.whole) else { return Ok(()) };
+        let mut added = Ok(());
+        let read = saved.each_page(|page| {
+            for fingerprint in page.iter().map(Fingerprint::from_bytes) {
+                added = self.table.entry(fingerprint, ()).map(drop);
+                if added.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        added.and(read.map_err(unreadable))
+    }
+
+    /// Returns the file if the table lacks its fingerprints.
+    fn apart(&self) -> Option<&Sorted> {
+        self.saved.as_ref().filter(|_| !self.whole)
     }
 
     /// Returns the hasher of the fingerprints.
@@ -130,18 +155,30 @@ impl FingerprintLog {
         LineHasher::with_keys([self.key[0], self.key[1], 0])
     }
 
-    /// Returns whether a line was printed before, in this run or an earlier one.
-    pub(crate) fn contains(&mut self, fingerprint: Fingerprint) -> Result<bool> {
-        if self.fresh.get_mut(fingerprint).is_some() {
-            return Ok(true);
-        }
-        let Some(saved) = &self.saved else { return Ok(false) };
-        saved.contains(fingerprint).map_err(unreadable)
+    /// Loads the slots of fingerprints into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
+        self.table.prefetch(fingerprints);
     }
 
-    /// Adds a line. `false` if the table is full and must be saved first.
-    pub(crate) fn insert(&mut self, fingerprint: Fingerprint) -> Result<bool> {
-        Ok(self.fresh.entry(fingerprint, 0)?.is_ok())
+    /// Adds a line. Returns whether it is new: it was not printed before, in this run or an earlier
+    /// one, or is `certain` to be new. `None` if the table is full and must be saved first.
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        fingerprint: Fingerprint,
+        certain: bool,
+    ) -> Result<Option<bool>> {
+        if let Some(saved) = self.apart()
+            && !certain
+            && !self.table.contains(fingerprint)
+            && saved.contains(fingerprint).map_err(unreadable)?
+        {
+            return Ok(Some(false));
+        }
+        let entry = self.table.entry(fingerprint, ())?;
+        self.full = entry.is_err();
+        Ok(entry.ok().map(|(fresh, ())| fresh || certain))
     }
 
     /// Returns the contents of an empty log file of the same pair.
@@ -157,30 +194,26 @@ impl FingerprintLog {
     /// Writes the log as a new file. Returns its number of fingerprints.
     ///
     /// # Errors
-    /// If the old file cannot be read, the new one cannot be written, or memory to sort is refused.
+    /// If the old file cannot be read, or the new one cannot be written.
     pub fn write_to(&self, mut out: impl Write + Seek) -> io::Result<u64> {
-        let mut fresh = Vec::new();
-        fresh.try_reserve_exact(self.fresh.len() as usize)?;
-        fresh.extend(self.fresh.iter().map(|(fingerprint, _)| fingerprint));
-        fresh.sort_unstable_by_key(|fingerprint| (fingerprint.high, fingerprint.low));
-        let mut fresh = fresh.into_iter().peekable();
         let mut new = LogWriter::new(&mut out)?;
-        if let Some(saved) = &self.saved {
+        let mut table = self.table.sorted().peekable();
+        if let Some(saved) = self.apart() {
             saved.each_page(|page| {
                 for old in page.iter().map(Fingerprint::from_bytes) {
                     while let Some(fingerprint) =
-                        fresh.next_if(|fingerprint| as_number(*fingerprint) < as_number(old))
+                        table.next_if(|fingerprint| fingerprint.order() < old.order())
                     {
                         new.push(fingerprint)?;
                     }
                     // After a crash, or with an older filter, a line may be in both.
-                    let _ = fresh.next_if_eq(&old);
+                    let _ = table.next_if_eq(&old);
                     new.push(old)?;
                 }
                 Ok(())
             })?;
         }
-        fresh.try_for_each(|fingerprint| new.push(fingerprint))?;
+        table.try_for_each(|fingerprint| new.push(fingerprint))?;
         let (count, sum) = new.finish()?;
         out.seek(SeekFrom::Start(0))?;
         out.write_all(&self.header(count, sum))?;
@@ -188,19 +221,14 @@ impl FingerprintLog {
         Ok(count)
     }
 
-    /// Switches to the file that [`write_to`](Self::write_to) has written, and empties the table.
+    /// Switches to the file that [`write_to`](Self::write_to) has written, and makes room in the table.
     ///
     /// # Errors
     /// If memory for a new table is refused, or the file cannot be read.
     pub fn reload(&mut self, file: File, count: u64) -> Result<()> {
-        self.saved = Some(Sorted { file, count, in_memory: Vec::new() });
-        self.reset()
+        self.saved = Some(Sorted { file, count });
+        if self.whole && !self.full { Ok(()) } else { self.reset() }
     }
-}
-
-/// The fingerprint as a number, by which the file is sorted.
-fn as_number(fingerprint: Fingerprint) -> u128 {
-    u128::from(fingerprint.high) << 64 | u128::from(fingerprint.low)
 }
 
 struct Header {
@@ -245,8 +273,6 @@ impl Header {
 struct Sorted {
     file: File,
     count: u64,
-    /// The fingerprints in memory, if they fit.
-    in_memory: Vec<u8>,
 }
 
 impl Sorted {
@@ -264,39 +290,12 @@ impl Sorted {
         Ok(())
     }
 
-    /// Loads all fingerprints into memory if they fit.
-    fn load(&mut self, allowance: u64) -> io::Result<()> {
-        let Some(bytes) = self.count.checked_mul(PRINT as u64).filter(|all| *all <= allowance)
-        else {
-            return Ok(());
-        };
-        self.in_memory.try_reserve_exact(bytes as usize)?;
-        self.in_memory.resize(bytes as usize, 0);
-        self.file.read_exact_at(&mut self.in_memory, HEADER as u64)
-    }
-
-    /// Returns `length` fingerprints from `start` on, from memory or through the buffer.
-    fn page<'a>(
-        &'a self,
-        start: u64,
-        length: u64,
-        buffer: &'a mut [u8; PAGE as usize * PRINT],
-    ) -> io::Result<&'a [[u8; PRINT]]> {
-        let (at, bytes) = (start as usize * PRINT, length as usize * PRINT);
-        if let Some(page) = self.in_memory.get(at..at + bytes) {
-            return Ok(page.as_chunks().0);
-        }
-        let page = &mut buffer[..bytes];
-        self.file.read_exact_at(page, HEADER as u64 + start * PRINT as u64)?;
-        Ok(page.as_chunks().0)
-    }
-
     fn verify(&self, name: &str, expected: u64) -> Result<()> {
         let mut sum = Xxh3::new();
         let (mut last, mut ascending) = (None, true);
         let read = self.each_page(|page| {
             sum.update(page.as_flattened());
-            for fingerprint in page.iter().map(|bytes| as_number(Fingerprint::from_bytes(bytes))) {
+            for fingerprint in page.iter().map(|bytes| Fingerprint::from_bytes(bytes).order()) {
                 ascending &= last.replace(fingerprint).is_none_or(|last| last < fingerprint);
             }
             Ok(())
@@ -314,7 +313,7 @@ impl Sorted {
     /// Looks up a fingerprint. Fingerprints are uniform, so interpolation misses by about the square
     /// root of their number. Bisection follows in case they are not.
     fn contains(&self, fingerprint: Fingerprint) -> io::Result<bool> {
-        let want = as_number(fingerprint);
+        let want = fingerprint.order();
         let (mut low, mut high) = (0, self.count);
         let (mut min, mut max) = (0, u64::MAX);
         let mut buffer = [0; PAGE as usize * PRINT];
@@ -324,23 +323,25 @@ impl Sorted {
                 break;
             }
             let guess = if step < 4 {
-                let share = u128::from(fingerprint.high.saturating_sub(min)) * u128::from(room);
+                let share = u128::from(fingerprint.low.saturating_sub(min)) * u128::from(room);
                 (share / u128::from((max - min).max(1))) as u64
             } else {
                 room / 2
             };
             let length = room.min(PAGE);
             let start = low + guess.saturating_sub(length / 2).min(room - length);
-            let page = self.page(start, length, &mut buffer)?;
+            let page = &mut buffer[..length as usize * PRINT];
+            self.file.read_exact_at(page, HEADER as u64 + start * PRINT as u64)?;
+            let page = page.as_chunks::<PRINT>().0;
             let at = |i: usize| Fingerprint::from_bytes(&page[i]);
             let (first, last) = (at(0), at(page.len() - 1));
-            if want < as_number(first) {
-                (high, max) = (start, first.high);
-            } else if want > as_number(last) {
-                (low, min) = (start + length, last.high);
+            if want < first.order() {
+                (high, max) = (start, first.low);
+            } else if want > last.order() {
+                (low, min) = (start + length, last.low);
             } else {
                 let found =
-                    page.binary_search_by_key(&want, |b| as_number(Fingerprint::from_bytes(b)));
+                    page.binary_search_by_key(&want, |b| Fingerprint::from_bytes(b).order());
                 return Ok(found.is_ok());
             }
         }
@@ -397,44 +398,60 @@ mod tests {
     }
 
     fn open(path: &std::path::Path) -> Result<FingerprintLog> {
+        open_with(path, 1 << 20)
+    }
+
+    fn open_with(path: &std::path::Path, memory: u64) -> Result<FingerprintLog> {
         let mut log = FingerprintLog::open(File::open(path).unwrap(), "x")?;
-        log.set_memory(1 << 20)?;
+        log.set_memory(memory)?;
         Ok(log)
     }
 
+    /// Adds a line, and saves if the table is full. Returns whether it was new.
+    fn add(log: &mut FingerprintLog, path: &std::path::Path, line: u64, certain: bool) -> bool {
+        let fingerprint = log.hasher().fingerprint(&line.to_le_bytes());
+        loop {
+            match log.insert(fingerprint, certain).unwrap() {
+                Some(new) => return new,
+                None => saved(log, path),
+            }
+        }
+    }
+
+    /// With memory for all fingerprints, for less than the last file has, and for a few.
     #[test]
     fn log_contains_only_inserted_fingerprints_across_files() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("f.exact");
-        let mut log = FingerprintLog::new().unwrap();
-        std::fs::write(&path, log.empty_file()).unwrap();
-        assert!(open(&path).unwrap().is_empty());
-        log.set_memory(1 << 20).unwrap();
-        let hasher = log.hasher();
-        let fingerprint = |line: &[u8]| hasher.fingerprint(line);
-        let line = |i: u64| format!("line {i}");
-        for round in 0..4 {
-            for i in (round..20_000).step_by(5) {
-                assert!(!log.contains(fingerprint(line(i).as_bytes())).unwrap(), "{round} {i}");
-                assert!(log.insert(fingerprint(line(i).as_bytes())).unwrap());
-                assert!(log.contains(fingerprint(line(i).as_bytes())).unwrap());
+        for (memory, all_in_memory) in [(4 << 20, 4), (200 << 10, 2), (20 << 10, 0)] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("f.exact");
+            let mut log = FingerprintLog::new().unwrap();
+            std::fs::write(&path, log.empty_file()).unwrap();
+            assert!(open(&path).unwrap().is_empty());
+            log.set_memory(memory).unwrap();
+            for round in 0..4 {
+                assert_eq!(log.whole, round <= all_in_memory, "{memory} {round}");
+                for i in (round..20_000).step_by(5) {
+                    let certain = i % 2 == 0;
+                    assert!(add(&mut log, &path, i, certain), "{round} {i}");
+                    assert!(!add(&mut log, &path, i, false), "{round} {i}");
+                }
+                if round == 2 {
+                    // Put again although the file has it: once in the file all the same.
+                    assert!(add(&mut log, &path, 0, true));
+                }
+                saved(&mut log, &path);
+                assert_eq!(open_with(&path, memory).unwrap().len(), 4000 * (round + 1));
+                // The log goes on with its file, or with that of an earlier run.
+                if round % 2 == 0 {
+                    log = open_with(&path, memory).unwrap();
+                }
+                for i in (0..20_000).filter(|i| i % 5 <= round) {
+                    assert!(!add(&mut log, &path, i, false), "{round} {i}");
+                }
+                assert_eq!(log.len(), 4000 * (round + 1));
             }
-            if round == 2 {
-                // Put again although the file has it: once in the file all the same.
-                log.insert(fingerprint(line(0).as_bytes())).unwrap();
-            }
-            saved(&mut log, &path);
-            log = open(&path).unwrap();
-            assert_eq!(log.len(), 4000 * (round + 1));
-            let in_memory = &mut log.saved.as_mut().unwrap().in_memory;
-            assert!(!in_memory.is_empty());
-            if round % 2 == 0 {
-                // As if there were no room for it.
-                *in_memory = Vec::new();
-            }
-            for i in 0..20_000 {
-                let known = log.contains(fingerprint(line(i).as_bytes())).unwrap();
-                assert_eq!(known, i % 5 <= round, "{round} {i}");
+            for i in (4..20_000).step_by(5) {
+                assert!(add(&mut log, &path, i, false), "{i}");
             }
         }
     }
@@ -445,14 +462,14 @@ mod tests {
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
         let mut log = FingerprintLog::with(0x1122, key, None).unwrap();
         log.set_memory(1 << 20).unwrap();
-        assert!(log.insert(log.hasher().fingerprint(b"petal")).unwrap());
+        assert_eq!(log.insert(log.hasher().fingerprint(b"petal"), false).unwrap(), Some(true));
         let mut file = io::Cursor::new(Vec::new());
         assert_eq!(log.write_to(&mut file).unwrap(), 1);
         let fingerprint = [
             0x5d, 0x3f, 0x6b, 0x37, 0xcc, 0x92, 0xb2, 0x93, 0xb2, 0x2e, 0xab, 0x69, 0x0e, 0x68,
             0xa3, 0x57,
         ];
-        let mut expected = b"\x89PSEEN\r\n\x02\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
+        let mut expected = b"\x89PSEEN\r\n\x03\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
         expected.extend(0..16);
         expected.extend(b"\x01\0\0\0\0\0\0\0");
         expected.extend(xxh3_64(&fingerprint).to_le_bytes());
@@ -470,7 +487,7 @@ mod tests {
         let hasher = log.hasher();
         let fingerprint = |line: &[u8]| hasher.fingerprint(line);
         for line in [b"a", b"b", b"c"] {
-            log.insert(fingerprint(line)).unwrap();
+            log.insert(fingerprint(line), false).unwrap();
         }
         saved(&mut log, &path);
         let whole = std::fs::read(&path).unwrap();
@@ -500,10 +517,11 @@ mod tests {
         let hasher = log.hasher();
         let fingerprint = |line: &[u8]| hasher.fingerprint(line);
         let mut count = 0u64;
-        while log.insert(fingerprint(&count.to_le_bytes())).unwrap() {
+        while let Some(new) = log.insert(fingerprint(&count.to_le_bytes()), false).unwrap() {
+            assert!(new);
             count += 1;
         }
         assert!(count > 500, "{count}");
-        assert!(log.contains(fingerprint(&0u64.to_le_bytes())).unwrap());
+        assert_eq!(log.insert(fingerprint(&0u64.to_le_bytes()), false).unwrap(), Some(false));
     }
 }

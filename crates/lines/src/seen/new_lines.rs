@@ -7,11 +7,12 @@
 //! The result is that of processing one line at a time, although lines go through the filter in
 //! batches: each key is looked up and inserted before the next.
 //!
-//! Cost: one pass, and one insertion into the filter per line; with a log also one fingerprint per
-//! line, and a lookup in the log for each line that the filter reports as present.
+//! Cost: one pass, and one insertion into the filter per line; with a log also one fingerprint and
+//! one lookup in its table per line. If the log does not fit the memory, a line that the filter
+//! reports as present is also looked up in the file.
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
 use petal::AnyFilter;
@@ -49,6 +50,9 @@ pub struct SeenCounts {
 
 /// Minimum memory of a fingerprint log in bytes.
 const MIN_LOG_MEMORY: u64 = 1 << 20;
+
+/// Lines whose lookups in the log overlap.
+const PREFETCH_BATCH: usize = 32;
 
 /// Saving takes at most one part in this many of the time.
 const SAVING_SHARE: u32 = 10;
@@ -176,32 +180,55 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
                 filter.as_dyn_mut()?.insert_mixed_hashes(&scratch.hashes, &mut scratch.results)?
             }
         }
+        // New lines that are not printed yet.
+        let mut new = 0..0;
         for line in 0..batch.len() {
-            let mut new = scratch.results.get(line);
-            if self.seen.log.is_some() {
-                new = self.add_to_log(scratch.fingerprints[line], new)?;
-            }
-            if new {
-                if let Some(missing_end) = self.missing_end.take() {
-                    self.printer.before_line(&missing_end()?)?;
+            let mut is_new = scratch.results.get(line);
+            if let Some(log) = &mut self.seen.log {
+                if line % PREFETCH_BATCH == 0 {
+                    let group = line..batch.len().min(line + PREFETCH_BATCH);
+                    log.prefetch(&scratch.fingerprints[group]);
                 }
-                self.printer.line(batch.line(line))?;
-                self.unsaved = true;
+                let fingerprint = scratch.fingerprints[line];
+                is_new = match log.insert(fingerprint, is_new)? {
+                    Some(is_new) => is_new,
+                    None => {
+                        self.print(batch, &mut new)?;
+                        self.insert_after_saving(fingerprint, is_new)?
+                    }
+                };
             }
+            if !is_new {
+                continue;
+            }
+            if line != new.end {
+                self.print(batch, &mut new)?;
+                new.start = line;
+            }
+            new.end = line + 1;
         }
+        self.print(batch, &mut new)
+    }
+
+    /// Prints consecutive lines. The range is then empty.
+    fn print(&mut self, batch: &Batch<'_>, lines: &mut Range<usize>) -> Result<()> {
+        let lines = std::mem::replace(lines, lines.end..lines.end);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if let Some(missing_end) = self.missing_end.take() {
+            self.printer.before_line(&missing_end()?)?;
+        }
+        self.printer.whole_lines(batch.range(lines.clone()), lines.len() as u64)?;
+        self.unsaved = true;
         Ok(())
     }
 
-    /// Adds a line to the log. Returns whether it was new.
-    fn add_to_log(&mut self, fingerprint: Fingerprint, certain: bool) -> Result<bool> {
+    /// Saves the lines of a full log, and adds one. Returns whether it was new. The filter already
+    /// contains lines of the batch that are not printed yet. That is harmless, because the log
+    /// decides, and does not contain them.
+    fn insert_after_saving(&mut self, fingerprint: Fingerprint, certain: bool) -> Result<bool> {
         loop {
-            let Some(log) = &mut self.seen.log else { return Ok(certain) };
-            if !certain && log.contains(fingerprint)? {
-                return Ok(false);
-            }
-            if log.insert(fingerprint)? {
-                return Ok(true);
-            }
             if self.rows_only {
                 let problem = "the new rows have more fingerprints than fit the memory limit, and \
                                none can be saved before the output is complete";
@@ -209,9 +236,11 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
                     .advise(Advice::Raise(Setting::MemoryLimit))
                     .advise(Advice::Enable(Setting::KeysOnly)));
             }
-            // Full. The filter already contains lines of this batch that are not printed yet. That is
-            // harmless, because the log decides, and does not contain them.
             self.save()?;
+            let Some(log) = &mut self.seen.log else { return Ok(certain) };
+            if let Some(is_new) = log.insert(fingerprint, certain)? {
+                return Ok(is_new);
+            }
         }
     }
 
