@@ -191,7 +191,7 @@ impl<S: State> FingerprintMap<S> {
     /// free ones has all fingerprints whose first slots are in it, so each group is sorted alone.
     pub(crate) fn sorted(&self) -> impl Iterator<Item = Fingerprint> + '_ {
         let slots = self.states.len();
-        let used = |at: usize| {
+        let used = move |at: usize| {
             (at < slots).then(|| self.at(at)).filter(|there| *there != Fingerprint::default())
         };
         let (mut at, mut group, mut next) = (0, Vec::new(), 0);
