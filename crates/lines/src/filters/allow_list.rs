@@ -36,8 +36,7 @@ impl AllowList {
         let hasher = LineHasher::random()?;
         let mut lines = Table::new(context.budget.work, 0)?;
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.fingerprints.clear();
-            hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
+            scratch.fingerprint(batch, &hasher);
         };
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
             for &fingerprint in &scratch.fingerprints {

@@ -155,15 +155,6 @@ impl<'a> Printer<'a> {
         self.kept.as_mut().map_or(Ok(()), |out| out.line(line, delimiter))
     }
 
-    /// Prints `count` whole lines of the answer; the last may lack its delimiter.
-    #[inline]
-    pub(crate) fn whole_lines(&mut self, lines: &[u8], count: u64) -> Result<()> {
-        self.lines += count;
-        let (delimiter, whole) = (self.delimiter, 0..lines.len());
-        let pieces = std::slice::from_ref(&whole);
-        self.kept.as_mut().map_or(Ok(()), |out| out.pieces(lines, pieces, delimiter))
-    }
-
     /// Prints whole lines that are not in the answer; the last may lack its delimiter.
     #[inline]
     pub(crate) fn rest(&mut self, lines: &[u8]) -> Result<()> {

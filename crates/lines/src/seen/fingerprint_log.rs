@@ -131,6 +131,7 @@ impl FingerprintLog {
         self.table = FingerprintSet::new(0, 0)?;
         self.table = FingerprintSet::new(self.allowance, if self.whole { count } else { 0 })?;
         let Some(saved) = self.saved.as_ref().filter(|_| self.whole) else { return Ok(()) };
+        // The table has room for all of them, and does not become full.
         let mut added = Ok(());
         let read = saved.each_page(|page| {
             for fingerprint in page.iter().map(Fingerprint::from_bytes) {

@@ -102,8 +102,7 @@ pub fn seen(
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         scratch.hash_lines(batch, &hash);
         if let Some(hasher) = &hasher {
-            scratch.fingerprints.clear();
-            hasher.fingerprints(batch.keys(), &mut scratch.fingerprints);
+            scratch.fingerprint(batch, hasher);
         }
     };
     let outputs = Outputs { kept: output, rest: None };
@@ -219,7 +218,8 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
         if let Some(missing_end) = self.missing_end.take() {
             self.printer.before_line(&missing_end()?)?;
         }
-        self.printer.whole_lines(batch.range(lines.clone()), lines.len() as u64)?;
+        self.printer.lines += lines.len() as u64;
+        self.printer.pieces(batch.tail(0), &[batch.span(lines)], &[])?;
         self.unsaved = true;
         Ok(())
     }

@@ -1,4 +1,9 @@
 //! Deciding about the first input while it is read, and printing at once.
+//!
+//! Invariant: what is printed is right even if the table becomes full; the caller goes on from there.
+//!
+//! Cost: one pass, a hash for each line if there is a filter, and a fingerprint and a lookup for each
+//! line that the filter may contain.
 
 use std::ops::{ControlFlow, Range};
 
