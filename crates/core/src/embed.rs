@@ -11,11 +11,15 @@ pub use crate::store::{Relocator, use_global_allocator};
 
 // For the crates of this repository; no promise is made about them.
 #[doc(hidden)]
+pub use crate::cascade::{MemberCollector, OtherCollector};
+#[doc(hidden)]
 pub use crate::filter::layout::Layout;
 #[doc(hidden)]
 pub use crate::layout::{BlockedLayout, ClassicLayout};
 #[doc(hidden)]
 pub use crate::quotient::QuotientLayout;
+#[doc(hidden)]
+pub use crate::static_filter::{HashRanges, HashStore, StaticCollector};
 #[doc(hidden)]
 pub use crate::store::Words;
 #[doc(hidden)]

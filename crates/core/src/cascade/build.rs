@@ -1,24 +1,19 @@
-//! Building a cascade, level by level.
+//! Building a cascade: its two filters, one after the other.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
-use alloc::borrow::Cow;
 
 use super::{CascadeInfo, FilterCascade};
+use crate::batch::CHUNK;
 use crate::error::{Error, Result};
 use crate::format::kind::FilterType;
+use crate::hash::HashSpec;
 use crate::key::Key;
-use crate::results::BatchResults;
 use crate::spec::{Builder, FilterSpec};
-use crate::static_filter::{StaticFilter, build_level, check_fpr};
+use crate::static_filter::{FirstStage, HashStore, SecondStage, check_fpr};
 
-/// The rate of all levels but the first, at which a level takes one bit per key.
-const LATER_FPR: f64 = 0.5;
-/// The largest number of levels. Each level halves the number of keys, so more levels are
-/// improbable. If more are needed, all levels are built again with other seeds.
-pub(super) const MAX_LEVELS: u64 = 96;
-/// The number of attempts with different seeds.
-const ATTEMPTS: u64 = 8;
+/// The highest rate of the first filter.
+const MAX_FIRST_FPR: f64 = 0.5;
 
 impl Builder<FilterCascade> {
     /// Builds the cascade.
@@ -29,12 +24,21 @@ impl Builder<FilterCascade> {
     /// As [`FilterCascade::build`], and if the rate is missing or a field is set that a cascade does not
     /// have.
     pub fn build<K: Key, L: Key>(self, members: &[K], non_members: &[L]) -> Result<FilterCascade> {
-        let (mut ours, mut theirs) =
-            (with_capacity(members.len())?, with_capacity(non_members.len())?);
-        self.checked_fpr()?;
-        self.spec.hash.hash_all(members.iter().map(Key::bytes), &mut ours);
-        self.spec.hash.hash_all(non_members.iter().map(Key::bytes), &mut theirs);
-        self.from_mixed_hashes(ours, theirs)
+        let hash = self.spec.hash;
+        let mut first = self.collector_of(None)?;
+        let mut hashes = Vec::with_capacity(CHUNK.min(members.len().max(non_members.len())));
+        for keys in members.chunks(CHUNK) {
+            hashes.clear();
+            hash.hash_all(keys.iter().map(Key::bytes), &mut hashes);
+            first.extend(&hashes)?;
+        }
+        let mut second = first.others(non_members.len() as u64)?;
+        for keys in non_members.chunks(CHUNK) {
+            hashes.clear();
+            hash.hash_all(keys.iter().map(Key::bytes), &mut hashes);
+            second.extend(&hashes)?;
+        }
+        second.finish()
     }
 
     /// [`build`](Self::build) for hashes of this builder's hash, in any order.
@@ -44,108 +48,99 @@ impl Builder<FilterCascade> {
     /// r · s / 2⁶⁴ for r members and s non-members, and are then reported as contradictions; use
     /// another seed.
     #[allow(clippy::wrong_self_convention, reason = "the cascade is made from the hashes")]
-    pub fn from_mixed_hashes(
-        self,
-        mut members: Vec<u64>,
-        mut non_members: Vec<u64>,
-    ) -> Result<FilterCascade> {
-        let target_fpr = self.checked_fpr()?;
-        for hashes in [&mut members, &mut non_members] {
-            hashes.sort_unstable();
-            hashes.dedup();
-        }
-        let both = in_both(&members, &non_members)?;
-        if !both.is_empty() {
-            return Err(Error::contradiction(both));
-        }
-        let first = first_fpr(target_fpr, members.len(), non_members.len());
-        for attempt in 0..ATTEMPTS {
-            if let Some(levels) = self.build_levels(&members, &non_members, first, attempt)? {
-                let info = CascadeInfo {
-                    members: members.len() as u64,
-                    non_members: non_members.len() as u64,
-                    target_fpr,
-                };
-                return Ok(FilterCascade { hash: self.spec.hash, levels, info });
-            }
-        }
-        Err(Error::invalid("keys", "hashes that can be distinguished", "some that cannot"))
+    pub fn from_mixed_hashes(self, members: &[u64], non_members: &[u64]) -> Result<FilterCascade> {
+        let mut first = self.collector_of(None)?;
+        first.extend(members)?;
+        let mut second = first.others(non_members.len() as u64)?;
+        second.extend(non_members)?;
+        second.finish()
     }
 
-    /// Returns the rate, if static filters can have it and no other field is set.
-    fn checked_fpr(&self) -> Result<f64> {
+    /// Returns a collector of hashes, which builds the cascade of more keys than memory holds: those that
+    /// do not fit in `memory` bytes beside the filters go to the store.
+    ///
+    /// # Errors
+    /// If the rate is missing or is not between 2.5 · 10⁻¹⁰ and 1.
+    #[doc(hidden)] // For the crates of this repository.
+    pub fn collector(self, store: &dyn HashStore, memory: u64) -> Result<MemberCollector<'_>> {
+        self.collector_of(Some((store, memory)))
+    }
+
+    fn collector_of(self, store: Option<(&dyn HashStore, u64)>) -> Result<MemberCollector<'_>> {
         self.spec.check_fixed()?;
         let needed = "a false-positive rate";
-        let fpr = self.spec.fpr.ok_or_else(|| Error::unsized_filter(needed))?;
-        check_fpr(fpr).map(|()| fpr)
-    }
-
-    /// Builds all levels; `None` if there would be more than [`MAX_LEVELS`].
-    fn build_levels(
-        &self,
-        members: &[u64],
-        non_members: &[u64],
-        first: f64,
-        attempt: u64,
-    ) -> Result<Option<Vec<StaticFilter>>> {
-        let mut levels = Vec::new();
-        // The keys of the next level, and the keys that it must not contain.
-        let (mut keys, mut excluded) = (Cow::Borrowed(members), Cow::Borrowed(non_members));
-        let mut found = BatchResults::new();
-        for number in 0..MAX_LEVELS {
-            let fpr = if number == 0 { first } else { LATER_FPR };
-            let seed = attempt * MAX_LEVELS + number + 1;
-            let spec = FilterSpec { fpr: Some(fpr), filter_type: FilterType::Static, ..self.spec };
-            let level = build_level(&spec, seed, self.threads, &keys)?;
-            level.contains_mixed_hashes(&excluded, &mut found);
-            let mut mistakes = with_capacity(found.count_ones() as usize)?;
-            mistakes.extend(found.iter().map(|at| excluded[at]));
-            levels.push(level);
-            if mistakes.is_empty() {
-                levels.shrink_to_fit();
-                return Ok(Some(levels));
-            }
-            excluded = core::mem::replace(&mut keys, Cow::Owned(mistakes));
-        }
-        Ok(None)
+        let target_fpr = self.spec.fpr.ok_or_else(|| Error::unsized_filter(needed))?;
+        check_fpr(target_fpr)?;
+        let hash = self.spec.hash;
+        let spec = FilterSpec { filter_type: FilterType::Static, ..self.spec };
+        Ok(MemberCollector { hash, target_fpr, first: FirstStage::new(spec, self.threads, store) })
     }
 }
 
-/// Returns the rate of level 0: the target rate, or less if that saves space in later levels.
+/// Collects the hashes of members: see [`Builder::collector`].
+pub struct MemberCollector<'a> {
+    hash: HashSpec,
+    target_fpr: f64,
+    first: FirstStage<'a>,
+}
+
+impl<'a> MemberCollector<'a> {
+    /// Adds hashes.
+    ///
+    /// # Errors
+    /// If the store fails, or memory allocation.
+    pub fn extend(&mut self, hashes: &[u64]) -> Result<()> {
+        self.first.extend(hashes)
+    }
+
+    /// Ends the members; `others` is the number of known non-members that follow.
+    ///
+    /// # Errors
+    /// If the filter of the members does not fit in memory, or the rate cannot be reached with 64-bit
+    /// hashes; if the store fails, or memory allocation.
+    pub fn others(self, others: u64) -> Result<OtherCollector<'a>> {
+        let Self { hash, target_fpr, first } = self;
+        let second = first.finish(|members| first_fpr(target_fpr, members, others))?;
+        let info = CascadeInfo { members: second.members(), non_members: others, target_fpr };
+        Ok(OtherCollector { hash, info, second })
+    }
+}
+
+/// Collects the hashes of known non-members: see [`Builder::collector`].
+pub struct OtherCollector<'a> {
+    hash: HashSpec,
+    info: CascadeInfo,
+    second: SecondStage<'a>,
+}
+
+impl OtherCollector<'_> {
+    /// Adds hashes, of which those that are members by mistake are kept.
+    ///
+    /// # Errors
+    /// If the store fails, or memory allocation.
+    pub fn extend(&mut self, hashes: &[u64]) -> Result<()> {
+        self.second.extend(hashes)
+    }
+
+    /// Builds the cascade.
+    ///
+    /// # Errors
+    /// If hashes are in both lists ([`Error::contradictions`](crate::Error::contradictions)), the
+    /// filters do not fit in memory, the store fails, or memory allocation.
+    pub fn finish(self) -> Result<FilterCascade> {
+        let Self { hash, info, second } = self;
+        let [first, second] = second.finish()?;
+        Ok(FilterCascade { hash, first, second, info })
+    }
+}
+
+/// Returns the rate of the first filter: twice the target rate, or less if that saves space in the
+/// second.
 ///
-/// With r members, s non-members and the rate p, level 0 takes r · log2(1/p) bits and the others
-/// together 2 · (s · p + r/2), because each level has half the keys of the one two before it. The
-/// sum has its minimum at p = r / (2 s ln 2), about 0.72 r/s.
-fn first_fpr(target: f64, members: usize, non_members: usize) -> f64 {
-    let best = members as f64 / (2.0 * core::f64::consts::LN_2 * non_members.max(1) as f64);
-    let fpr = if members == 0 { target } else { target.min(best) };
-    fpr.clamp(FilterSpec::MIN_STATIC_FPR, LATER_FPR)
-}
-
-/// Returns an empty vector with space for `len` hashes, or an error if allocation fails.
-fn with_capacity(len: usize) -> Result<Vec<u64>> {
-    let mut hashes = Vec::new();
-    let refused = |_| Error::alloc((len as u64).saturating_mul(8));
-    hashes.try_reserve_exact(len).map_err(refused)?;
-    Ok(hashes)
-}
-
-/// Returns the hashes that are in both of two ascending lists.
-fn in_both(members: &[u64], non_members: &[u64]) -> Result<Vec<u64>> {
-    let (short, long) = if members.len() < non_members.len() {
-        (members, non_members)
-    } else {
-        (non_members, members)
-    };
-    let mut rest = long;
-    let is_in_long = |hash: &&u64| {
-        rest = &rest[rest.partition_point(|other| other < *hash)..];
-        rest.first() == Some(*hash)
-    };
-    let mut both = Vec::new();
-    for &hash in short.iter().filter(is_in_long) {
-        both.try_reserve(1).map_err(|_| Error::alloc(16 * both.len() as u64))?;
-        both.push(hash);
-    }
-    Ok(both)
+/// With r members, s non-members and the rate p, the first filter takes r · log2(1/p) bits and the second
+/// r + s · p. The sum has its minimum at p = r / (s ln 2). The second contains half of the other keys.
+fn first_fpr(target: f64, members: u64, non_members: u64) -> f64 {
+    let best = members as f64 / (core::f64::consts::LN_2 * non_members.max(1) as f64);
+    let fpr = if members == 0 { target } else { best.min(2.0 * target) };
+    fpr.clamp(FilterSpec::MIN_STATIC_FPR, MAX_FIRST_FPR)
 }

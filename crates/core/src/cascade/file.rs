@@ -1,13 +1,12 @@
 //! The file format of cascades.
 //!
-//! The data are a directory with one line for each level, then the levels. A directory entry has
-//! the fields that the header of a file with that level alone would have.
+//! The data are a line with the fields that the headers of both filters alone would have, then the
+//! filters. Fields that follow from the header of the cascade are not repeated.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 use alloc::borrow::Cow;
 
-use super::build::MAX_LEVELS;
 use super::{CascadeInfo, FilterCascade};
 use crate::embed::Relocator;
 use crate::error::{Error, Result};
@@ -15,42 +14,14 @@ use crate::format::data::DataSource;
 use crate::format::header::{FilterInfo, Header, MAX_INSERTED};
 use crate::format::kind::FilterType;
 use crate::format::persist::{CheckState, Load, Save};
-use crate::hash::HashSpec;
 use crate::membership::Membership as _;
-use crate::static_filter::StaticFilter;
+use crate::static_filter::{SECOND_COLUMNS, SECOND_RATE, StaticFilter};
 use crate::store::{CacheLine, Store};
 
-/// The length of a directory entry: one line.
-pub(super) const ENTRY_BYTES: u64 = CacheLine::BYTES as u64;
-
-/// Returns the directory entry of a level of `lines` lines.
-fn entry(header: &Header, lines: u64) -> CacheLine {
-    let [columns, layers, ..] = header.parameters;
-    let FilterInfo { target_fpr, inserted, .. } = header.info;
-    let target_fpr = target_fpr.to_bits();
-    CacheLine([lines, header.extent, target_fpr, inserted, columns, layers, 0, 0].map(u64::to_le))
-}
-
-/// Returns the header that a level would have alone, and subtracts its length from `left`, the
-/// remaining length of the data.
-fn level_header(entry: &CacheLine, hash: HashSpec, left: &mut u64) -> Result<Header> {
-    let [lines, extent, target_fpr, inserted, columns, layers, rest @ ..] =
-        entry.0.map(u64::from_le);
-    let length = lines.checked_mul(CacheLine::BYTES as u64).filter(|length| length <= left);
-    let Some(length) = length else {
-        return Err(Error::invalid("lines of a level", "no more than the file has", lines));
-    };
-    *left -= length;
-    let target_fpr = f64::from_bits(target_fpr);
-    if rest != [0; 2] || !(target_fpr > 0.0 && target_fpr < 1.0) || inserted > MAX_INSERTED {
-        return Err(Error::invalid("level", "valid fields", "others"));
-    }
-    let info = FilterInfo { capacity: inserted, target_fpr, inserted };
-    let mut header = Header::new(FilterType::Static, extent, hash, info);
-    header.parameters[..2].copy_from_slice(&[columns, layers]);
-    header.data_length = length;
-    Ok(header)
-}
+/// The length of the line before the filters.
+pub(super) const FIRST_LINE_BYTES: u64 = CacheLine::BYTES as u64;
+/// The number of filters.
+const FILTERS: u64 = 2;
 
 impl<S: Store> Save for FilterCascade<S> {
     fn info(&self) -> FilterInfo {
@@ -59,17 +30,23 @@ impl<S: Store> Save for FilterCascade<S> {
     }
 
     fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
-        let extent = self.levels.len() as u64;
-        let mut header = Header::new(FilterType::Cascade, extent, self.hash, self.info());
+        let mut header = Header::new(FilterType::Cascade, FILTERS, self.hash, self.info());
         header.parameters[0] = self.info.non_members;
-        let (mut directory, mut data) = (Vec::new(), vec![Cow::default()]);
-        for level in &self.levels {
-            let (alone, parts) = level.parts();
-            let lines = parts.iter().map(|part| part.len() as u64).sum();
-            directory.push(entry(&alone, lines));
-            data.extend(parts);
-        }
-        data[0] = Cow::Owned(directory);
+        let ((first, mut data), (second, rest)) = (self.first.parts(), self.second.parts());
+        let lines = data.iter().map(|part| part.len() as u64).sum();
+        let [columns, layers, ..] = first.parameters;
+        let line = [
+            lines,
+            first.extent,
+            first.info.target_fpr.to_bits(),
+            columns,
+            layers,
+            second.extent,
+            second.parameters[1],
+            second.info.inserted,
+        ];
+        data.insert(0, Cow::Owned(vec![CacheLine(line.map(u64::to_le))]));
+        data.extend(rest);
         (header, data)
     }
 }
@@ -81,40 +58,54 @@ impl<S: Store> Load for FilterCascade<S> {
         header.check_kind(FilterType::Cascade)?;
         header.check_no_probes()?;
         header.check_parameters(1)?;
-        if !(1..=MAX_LEVELS).contains(&header.extent) {
-            return Err(Error::invalid("levels", "1 to 96", header.extent));
+        if header.extent != FILTERS {
+            return Err(Error::invalid("filters of a cascade", "2", header.extent));
         }
         let FilterInfo { capacity, target_fpr, inserted: members } = header.info;
         if capacity != members {
             return Err(Error::invalid("capacity", "the number of members", capacity));
         }
-        let directory = data.take(header.extent)?;
-        let mut left = header.data_length.saturating_sub(header.extent * ENTRY_BYTES);
-        let mut levels = Vec::with_capacity(header.extent as usize);
-        for entry in directory.lines() {
-            let alone = level_header(entry, header.hash, &mut left)?;
-            levels.push(StaticFilter::load(&alone, data)?);
+        let line = data.take(1)?.lines().first().map_or([0; 8], |line| line.0.map(u64::from_le));
+        let [lines, extent, rate, columns, layers, second_extent, second_layers, keys] = line;
+        let bytes = header.data_length.saturating_sub(FIRST_LINE_BYTES);
+        let first_bytes =
+            lines.checked_mul(CacheLine::BYTES as u64).filter(|first| *first <= bytes);
+        let Some(first_bytes) = first_bytes else {
+            return Err(Error::invalid("lines of a filter", "no more than the file has", lines));
+        };
+        let rate = f64::from_bits(rate);
+        if !(rate > 0.0 && rate < 1.0) || !(members..=MAX_INSERTED).contains(&keys) {
+            return Err(Error::invalid("filters of a cascade", "valid fields", "others"));
         }
+        let mut load = |extent, parameters: [u64; 2], target_fpr, inserted, data_length| {
+            let info = FilterInfo { capacity: inserted, target_fpr, inserted };
+            let mut alone = Header::new(FilterType::Static, extent, header.hash, info);
+            alone.parameters[..2].copy_from_slice(&parameters);
+            alone.data_length = data_length;
+            StaticFilter::load(&alone, data)
+        };
+        let first = load(extent, [columns, layers], rate, members, first_bytes)?;
+        let (second_bytes, columns) = (bytes - first_bytes, SECOND_COLUMNS);
+        let second =
+            load(second_extent, [columns, second_layers], SECOND_RATE, keys, second_bytes)?;
         let info = CascadeInfo { members, non_members: header.parameters[0], target_fpr };
-        Ok(Self { hash: header.hash, levels, info })
+        Ok(Self { hash: header.hash, first, second, info })
     }
 
     fn check(&self, data_at: u64, state: CheckState) -> Result<()> {
-        let mut level_at = data_at + self.levels.len() as u64 * ENTRY_BYTES;
-        for level in &self.levels {
-            level.check(level_at, state)?;
-            level_at += level.size_bytes();
-        }
-        Ok(())
+        let first_at = data_at + FIRST_LINE_BYTES;
+        self.first.check(first_at, state)?;
+        self.second.check(first_at + self.first.size_bytes(), state)
     }
 
     fn any_store(&self) -> Option<&S> {
-        self.levels.first().and_then(StaticFilter::any_store)
+        self.first.any_store()
     }
 }
 
 impl FilterCascade {
     pub(crate) fn relocate(&mut self, relocator: &mut Relocator<'_>) {
-        self.levels.iter_mut().for_each(|level| level.relocate(relocator));
+        self.first.relocate(relocator);
+        self.second.relocate(relocator);
     }
 }

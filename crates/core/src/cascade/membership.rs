@@ -26,16 +26,14 @@ impl<S: Store> Membership for FilterCascade<S> {
 
     fn describe(&self) -> String {
         let (members, non_members) = (self.members(), self.non_members());
-        let (levels, members) =
-            (counted(self.levels() as u64, "level"), counted(members, "member"));
-        format!("{levels}, {members} among {}", counted(non_members, "known other"))
+        format!("{} among {}", counted(members, "member"), counted(non_members, "known other"))
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
         vec![
-            ("levels", self.levels() as u64),
             ("members", self.members()),
             ("others", self.non_members()),
+            ("others in the second filter", self.second.len().saturating_sub(self.members())),
         ]
     }
 
@@ -50,12 +48,11 @@ impl<S: Store> Membership for FilterCascade<S> {
 
     fn explain_mixed_hash(&self, hash: u64) -> Explanation {
         let mut parts = Vec::new();
-        for (number, level) in self.levels.iter().enumerate() {
-            let Explanation { contains, parts: layers } = level.explain_mixed_hash(hash);
+        for (name, filter) in [("first filter", &self.first), ("second filter", &self.second)] {
+            let Explanation { contains, parts: layers } = filter.explain_mixed_hash(hash);
             // The layer that decides is the last one.
             let layer = layers.into_iter().next_back().unwrap_or_default();
-            let of = if number % 2 == 0 { "members" } else { "non-members" };
-            parts.push(layer.named(format!("level {number}, of {of}")));
+            parts.push(layer.named(name.to_owned()));
             if !contains {
                 break;
             }
@@ -64,28 +61,18 @@ impl<S: Store> Membership for FilterCascade<S> {
     }
 
     fn size_bytes(&self) -> u64 {
-        let levels = self.levels.iter().map(StaticFilter::size_bytes).sum::<u64>();
-        levels + self.levels.len() as u64 * file::ENTRY_BYTES
+        self.first.size_bytes() + self.second.size_bytes() + file::FIRST_LINE_BYTES
     }
 
     fn memory_usage(&self) -> u64 {
-        let spare = self.levels.capacity() - self.levels.len();
-        let levels = self.levels.iter().map(StaticFilter::memory_usage).sum::<u64>();
-        levels + (size_of::<Self>() + spare * size_of::<StaticFilter<S>>()) as u64
+        let inside = 2 * size_of::<StaticFilter<S>>();
+        let filters = self.first.memory_usage() + self.second.memory_usage();
+        filters + (size_of::<Self>() - inside) as u64
     }
 
-    /// The rate for keys outside the universe, from the rates of the levels: a key is reported as a
-    /// member if the first level that does not contain it is odd.
+    /// The rate for keys in neither list: both filters contain a key by mistake.
     fn expected_fpr(&self, _: u64) -> f64 {
-        let (mut reach, mut fpr) = (1.0, 0.0);
-        for (at, level) in self.levels.iter().enumerate() {
-            let level_fpr = level.fpr();
-            if at % 2 == 1 {
-                fpr += reach * (1.0 - level_fpr);
-            }
-            reach *= level_fpr;
-        }
-        fpr + if self.levels.len() % 2 == 1 { reach } else { 0.0 }
+        self.first.fpr() * self.second.fpr()
     }
 
     fn stats(&self) -> Stats {

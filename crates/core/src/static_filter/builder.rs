@@ -4,6 +4,8 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
+use super::keys::{CollectedKeys, KeyCollector};
+use super::ranges::{HashStore, Spill};
 use super::{FilterInfo, StaticFilter, Table, Wanted, fuse, ribbon};
 use crate::batch::CHUNK;
 use crate::error::{Error, Result};
@@ -48,7 +50,7 @@ impl Builder<StaticFilter> {
                 hashes.copy_from_slice(&few);
             }
         });
-        made_of(&self.spec, 0, self.threads, hashes)
+        made_of(&self.spec, self.threads, hashes)
     }
 
     /// Builds the filter of hashes made with [`hash`](Self::hash), or with another 64-bit hash
@@ -62,7 +64,24 @@ impl Builder<StaticFilter> {
     #[allow(clippy::wrong_self_convention, reason = "the filter is made from the hashes")]
     pub fn from_mixed_hashes(self, mut hashes: Vec<u64>) -> Result<StaticFilter> {
         self.check(hashes.len())?;
-        made_of(&self.spec, 0, self.threads, &mut hashes)
+        made_of(&self.spec, self.threads, &mut hashes)
+    }
+
+    /// Returns a collector of hashes, which builds the filter of more keys than memory holds: those that
+    /// do not fit in `memory` bytes beside the filter go to the store.
+    ///
+    /// # Errors
+    /// If the rate is missing or is not between 2.5 · 10⁻¹⁰ and 1.
+    #[doc(hidden)] // For the crates of this repository.
+    pub fn collector(self, store: &dyn HashStore, memory: u64) -> Result<StaticCollector<'_>> {
+        self.check(0)?;
+        let mix = match self.spec.filter_type {
+            FilterType::StaticFuse => fuse::first_hash(),
+            _ => ribbon::layer_hash(0),
+        };
+        let spill = Spill::new::<u64>(store, memory);
+        let keys = KeyCollector::new(Some(spill), mix);
+        Ok(StaticCollector { spec: self.spec, threads: self.threads, keys })
     }
 
     fn check(&self, keys: usize) -> Result<()> {
@@ -71,32 +90,55 @@ impl Builder<StaticFilter> {
     }
 }
 
-/// Builds a level of a cascade from hashes in any order. False positives of levels with different
-/// seeds are independent, though the hashes are the same.
-pub(crate) fn build_level(
-    spec: &FilterSpec,
-    level: u64,
+/// Collects the hashes of a filter: see [`Builder::collector`].
+pub struct StaticCollector<'a> {
+    spec: FilterSpec,
     threads: NonZeroUsize,
-    hashes: &[u64],
-) -> Result<StaticFilter> {
-    let mut copy = words(hashes.len())?;
-    let copy = &mut lines_as_words_mut(copy.lines_mut())[..hashes.len()];
-    copy.copy_from_slice(hashes);
-    made_of(spec, level, threads, copy)
+    keys: KeyCollector<'a, u64>,
 }
 
-fn threads_for(threads: NonZeroUsize, keys: usize) -> NonZeroUsize {
+impl StaticCollector<'_> {
+    /// Adds hashes.
+    ///
+    /// # Errors
+    /// If the store fails, or memory allocation.
+    pub fn extend(&mut self, hashes: &[u64]) -> Result<()> {
+        self.keys.extend(hashes)
+    }
+
+    /// Builds the filter, which is the same as that of all hashes at once.
+    ///
+    /// Cost: as [`StaticFilter::build`], and the store reads all hashes twice.
+    ///
+    /// # Errors
+    /// If the filter does not fit in memory, or the rate cannot be reached with 64-bit hashes; if the
+    /// store fails, or memory allocation.
+    pub fn finish(self) -> Result<StaticFilter> {
+        let Self { spec, threads, keys } = self;
+        let mut ranges = match keys.finish() {
+            CollectedKeys::Memory(mut hashes) => return made_of(&spec, threads, &mut hashes),
+            CollectedKeys::Ranges(ranges) => ranges,
+        };
+        let rate = checked_fpr(&spec, ranges.count())?;
+        let wanted = Wanted { rate, seed: 0, threads };
+        let (table, keys) = if spec.filter_type == FilterType::StaticFuse {
+            let (table, keys) = fuse::build_from_ranges(&mut ranges, &wanted)?;
+            (Table::Fuse(table), keys)
+        } else {
+            let (table, keys) = ribbon::build_from_ranges::<u64>(&mut ranges, &wanted)?;
+            (Table::Ribbon(table), keys)
+        };
+        Ok(finished(&spec, rate, table, keys))
+    }
+}
+
+pub(super) fn threads_for(threads: NonZeroUsize, keys: usize) -> NonZeroUsize {
     useful_threads(threads, keys / KEYS_OF_A_THREAD)
 }
 
-fn made_of(
-    spec: &FilterSpec,
-    level: u64,
-    threads: NonZeroUsize,
-    hashes: &mut [u64],
-) -> Result<StaticFilter> {
+fn made_of(spec: &FilterSpec, threads: NonZeroUsize, hashes: &mut [u64]) -> Result<StaticFilter> {
     let rate = checked_fpr(spec, hashes.len() as u64)?;
-    let wanted = Wanted { rate, seed: level, threads: threads_for(threads, hashes.len()) };
+    let wanted = Wanted { rate, seed: 0, threads: threads_for(threads, hashes.len()) };
     let mut spare = words(hashes.len())?;
     let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
     let (table, keys) = if spec.filter_type == FilterType::StaticFuse {
@@ -106,8 +148,17 @@ fn made_of(
         let (table, keys) = ribbon::build(hashes, spare, &wanted)?;
         (Table::Ribbon(table), keys)
     };
+    Ok(finished(spec, rate, table, keys))
+}
+
+pub(super) fn finished(
+    spec: &FilterSpec,
+    rate: f64,
+    table: Table<Owned>,
+    keys: u64,
+) -> StaticFilter {
     let info = FilterInfo { capacity: keys, target_fpr: rate, inserted: keys };
-    Ok(StaticFilter::from_parts(spec.hash, info, table))
+    StaticFilter::from_parts(spec.hash, info, table)
 }
 
 /// Returns the number of bits of a filter before it is built, and its plan. For a ribbon it is

@@ -11,9 +11,12 @@ use crate::no_std::*;
 mod builder;
 mod file;
 mod fuse;
+mod keys;
 mod membership;
+mod ranges;
 mod ribbon;
 mod sort;
+mod stages;
 
 use core::num::NonZeroUsize;
 
@@ -29,9 +32,15 @@ use crate::results::BatchResults;
 use crate::spec::Builder;
 use crate::store::{Owned, Store};
 
-pub(crate) use builder::{build_level, check_fpr, dimensions};
+pub(crate) use builder::{check_fpr, dimensions};
 use fuse::FuseTable;
 use ribbon::RibbonTable;
+pub(crate) use stages::{FirstStage, SECOND_COLUMNS, SECOND_RATE, SecondStage};
+
+#[doc(hidden)] // For the crates of this repository.
+pub use builder::StaticCollector;
+#[doc(hidden)] // For the crates of this repository.
+pub use ranges::{HashRanges, HashStore};
 
 /// A filter that is built once from all its keys and takes no others.
 ///

@@ -8,6 +8,7 @@ use crate::no_std::*;
 use core::num::NonZeroUsize;
 use core::slice::IterMut;
 
+use super::keys::HashedKey;
 use crate::error::{Error, Result};
 use crate::kernel::scale;
 use crate::threads::{run_each, useful_threads};
@@ -20,9 +21,9 @@ const MAX_GROUPS: usize = 2048;
 /// front.
 ///
 /// Cost: reads and writes each hash four times, two of them out of cache.
-pub(super) fn sort(
-    hashes: &mut [u64],
-    spare: &mut [u64],
+pub(super) fn sort<K: HashedKey>(
+    hashes: &mut [K],
+    spare: &mut [K],
     mix: impl Fn(u64) -> u64 + Sync,
     threads: NonZeroUsize,
 ) -> Result<usize> {
@@ -33,9 +34,9 @@ pub(super) fn sort(
 
 /// Mixes hashes and writes them to `spare`, which has the same length, in groups of neighbouring hashes;
 /// returns the lengths of the groups. Within a group they are in no order.
-pub(super) fn partition(
-    hashes: &[u64],
-    spare: &mut [u64],
+pub(super) fn partition<K: HashedKey>(
+    hashes: &[K],
+    spare: &mut [K],
     groups: usize,
     mix: impl Fn(u64) -> u64 + Sync,
     threads: NonZeroUsize,
@@ -44,11 +45,11 @@ pub(super) fn partition(
     let part = hashes.len().div_ceil(threads.get()).max(1);
     let counts = run_each(hashes.chunks(part), |hashes| {
         let mut counts = vec![0; groups];
-        hashes.iter().for_each(|&hash| counts[group_of(mix(hash))] += 1);
+        hashes.iter().for_each(|&hash| counts[group_of(mix(hash.hash()))] += 1);
         counts
     });
     // The space of a group is divided among the threads.
-    let mut places: Vec<Vec<IterMut<'_, u64>>> = counts.iter().map(|_| Vec::new()).collect();
+    let mut places: Vec<Vec<IterMut<'_, K>>> = counts.iter().map(|_| Vec::new()).collect();
     let mut rest = &mut *spare;
     for group in 0..groups {
         for (counts, places) in counts.iter().zip(&mut places) {
@@ -57,9 +58,9 @@ pub(super) fn partition(
     }
     run_each(hashes.chunks(part).zip(places), |(hashes, mut places)| {
         for &hash in hashes {
-            let g = mix(hash);
+            let g = mix(hash.hash());
             if let Some(place) = places[group_of(g)].next() {
-                *place = g;
+                *place = hash.with_hash(g);
             }
         }
     });
@@ -68,9 +69,9 @@ pub(super) fn partition(
 
 /// Sorts the groups of [`partition`] from `source` to `target`, which has the same length, and drops
 /// duplicates; returns how many are left, at the front.
-pub(super) fn sort_groups(
-    mut source: &[u64],
-    target: &mut [u64],
+pub(super) fn sort_groups<K: HashedKey>(
+    mut source: &[K],
+    target: &mut [K],
     lengths: &[usize],
     threads: NonZeroUsize,
 ) -> Result<usize> {
@@ -91,9 +92,9 @@ pub(super) fn sort_groups(
 
 /// Sorts a group from `source` to `target`: by its next digits, enough that few are equal, then
 /// completely.
-fn sort_group(
-    source: &[u64],
-    target: &mut [u64],
+fn sort_group<K: HashedKey>(
+    source: &[K],
+    target: &mut [K],
     groups: u64,
     counts: &mut Vec<u32>,
 ) -> Result<()> {
@@ -107,14 +108,14 @@ fn sort_group(
     counts.clear();
     reserve(counts, digits)?;
     counts.resize(digits, 0);
-    source.iter().for_each(|&g| counts[digit(g)] += 1);
+    source.iter().for_each(|&g| counts[digit(g.hash())] += 1);
     let mut sum = 0;
     for count in counts.iter_mut() {
         sum += *count;
         *count = sum;
     }
     for &g in source {
-        let count = &mut counts[digit(g)];
+        let count = &mut counts[digit(g.hash())];
         *count -= 1;
         target[*count as usize] = g;
     }
@@ -130,7 +131,7 @@ fn sort_group(
 }
 
 /// Drops duplicates; returns how many are left, at the front.
-pub(super) fn drop_duplicates(sorted: &mut [u64]) -> usize {
+pub(super) fn drop_duplicates<K: HashedKey>(sorted: &mut [K]) -> usize {
     let mut left = 0;
     for at in 0..sorted.len() {
         if at == 0 || sorted[at] != sorted[left - 1] {
@@ -143,7 +144,10 @@ pub(super) fn drop_duplicates(sorted: &mut [u64]) -> usize {
 
 /// Moves the remaining elements of all runs to the front and returns their number. Each run is given
 /// by its length and the number of elements that remain at its front.
-pub(super) fn compact(hashes: &mut [u64], runs: impl Iterator<Item = (usize, usize)>) -> usize {
+pub(super) fn compact<K: HashedKey>(
+    hashes: &mut [K],
+    runs: impl Iterator<Item = (usize, usize)>,
+) -> usize {
     let (mut start, mut to) = (0, 0);
     for (length, left) in runs {
         if start != to {

@@ -33,7 +33,6 @@ use crate::error::{Error, Result};
 const MIN_MAP_BYTES: usize = 256 << 10;
 /// Minimum size for huge pages, in bytes: what a current TLB covers with small pages (2048 of
 /// 4 KiB). Below it, huge pages made no difference, and all pages are provided at once.
-#[cfg(feature = "mmap")]
 const MIN_HUGE_BYTES: usize = 8 << 20;
 /// Size of the smallest page.
 const PAGE_BYTES: u64 = 4096;
@@ -113,6 +112,20 @@ impl Owned {
         let memory = unsafe { alloc_zeroed(layout) };
         let lines = NonNull::new(memory.cast()).ok_or_else(error)?;
         Ok(Self { lines, len, map: None })
+    }
+
+    /// Keeps the first `len` lines. Memory whose pages are provided on access keeps its address.
+    ///
+    /// # Errors
+    /// If the memory of other lines cannot be allocated.
+    pub(crate) fn shorten(&mut self, len: u64) -> Result<()> {
+        let len = self.len.min(usize::try_from(len).unwrap_or(usize::MAX));
+        if self.map.is_some() && len * CacheLine::BYTES >= MIN_HUGE_BYTES {
+            self.len = len;
+        } else if len < self.len {
+            *self = Self::from_lines(&self.lines()[..len])?;
+        }
+        Ok(())
     }
 
     /// Copies lines to new memory.

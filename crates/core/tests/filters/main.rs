@@ -19,6 +19,7 @@ mod serde;
 mod sizing;
 mod static_filter;
 mod static_fuse;
+mod static_ranges;
 mod std_traits;
 mod transfer;
 mod vector_quotient;

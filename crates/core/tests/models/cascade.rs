@@ -31,7 +31,7 @@ pub(crate) fn drive(bytes: &[u8]) {
     let cascade = built.expect("a cascade");
     let distinct = |keys: &[u64]| keys.iter().collect::<BTreeSet<_>>().len() as u64;
     assert_eq!(cascade.members(), distinct(&members));
-    assert_eq!(cascade.non_members(), distinct(&others));
+    assert_eq!(cascade.non_members(), others.len() as u64);
     assert!(
         cascade.stats().estimated_fpr <= rate * (1.0 + 1e-9),
         "{}",

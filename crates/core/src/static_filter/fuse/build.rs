@@ -23,6 +23,8 @@ use crate::no_std::*;
 use core::num::NonZeroUsize;
 
 use super::super::Wanted;
+use super::super::keys::default_keys;
+use super::super::ranges::{Mix, RangedKeys, not_random};
 use super::super::sort::{compact, cut_off, partition, reserve, share_work};
 use super::duplicates::DuplicateFinder;
 use super::peel::{MAX_KEYS, Solver};
@@ -30,6 +32,7 @@ use super::{FuseTable, hash_floor, lines_of};
 use crate::error::{Error, Result};
 use crate::kernel::blocked::{MIX_HIGH, MIX_LOW};
 use crate::kernel::fuse::{FuseParams, MAX_BITS, WAYS, fuse_hash, mixer};
+use crate::kernel::scale;
 use crate::math;
 use crate::store::{CacheLine, Owned, StoreMut, lines_as_words_mut};
 
@@ -136,10 +139,82 @@ pub(in super::super) fn build(
     }
     match solved? {
         Some(table) => Ok((table, keys.count())),
-        None => {
-            Err(Error::invalid("hashes", "hashes that look random", "hashes that fit no filter"))
-        }
+        None => Err(not_random()),
     }
+}
+
+/// Returns the hash of the first seed.
+pub(in super::super) fn first_hash() -> Mix {
+    Mix { function: |hash, seed| fuse_hash(hash, mixer(seed)), seed: 0 }
+}
+
+/// [`build`] from ranges of [`first_hash`]. Only the first seed is tried: that it fails with so many
+/// keys is improbable.
+pub(in super::super) fn build_from_ranges(
+    keys: &mut RangedKeys<'_>,
+    wanted: &Wanted,
+) -> Result<(FuseTable<Owned>, u64)> {
+    let (spill, threads) = (keys.spill(), wanted.threads);
+    let max_keys = spill.max_keys();
+    let most_shards = shards_of(keys.count());
+    let mut lengths = Vec::new();
+    reserve(&mut lengths, most_shards as usize)?;
+    lengths.resize(most_shards as usize, 0u64);
+    keys.for_each_range::<u64>(max_keys, threads, |keys| {
+        keys.iter().for_each(|&g| lengths[scale(g, most_shards) as usize] += 1);
+        Ok(())
+    })?;
+    let distinct = lengths.iter().sum();
+    if distinct <= max_keys as u64 {
+        let hashes: Vec<u64> = keys.all_in_memory(max_keys, threads)?;
+        let mut spare = default_keys(hashes.len())?;
+        return build(&hashes, &mut spare, wanted);
+    }
+    let shards = shards_of(distinct);
+    let each = (most_shards / shards) as usize;
+    let longest = lengths.chunks(each).map(|lengths| lengths.iter().sum()).max().unwrap_or(0);
+    if longest > MAX_KEYS {
+        return Err(not_random());
+    }
+    let params = SlotPlan::new(wanted.rate, distinct, 0)?.params(shards, longest, 0)?;
+    let max_keys = spill.beside::<u64>(lines_of(&params) * CacheLine::BYTES as u64)?.max_keys();
+    let mut data = Owned::zeroed(lines_of(&params))?;
+    let (slots, multipliers) =
+        lines_as_words_mut(data.lines_mut()).split_at_mut(params.slot_words() as usize);
+    let (mut slots_left, mut multipliers_left) = (slots, multipliers);
+    keys.for_each_run::<u64>(shards, max_keys, threads, |run, keys| {
+        let mut keys_left = &*keys;
+        let work = run.map(|shard| {
+            let end = keys_left.partition_point(|&g| params.shard(g) <= shard);
+            let keys;
+            (keys, keys_left) = keys_left.split_at(end);
+            let words = cut_off(&mut slots_left, words_of(&params, shard));
+            (shard, keys, words, cut_off(&mut multipliers_left, 1))
+        });
+        share_work(work, threads, Solver::default, |solver, (shard, keys, words, multiplier)| {
+            for attempt in 0..MULTIPLIERS {
+                if solver.solve(&params, keys, multiplier_of(attempt))? {
+                    solver.write_slots(&params, shard, words);
+                    multiplier[0] = multiplier_of(attempt).to_le();
+                    return Ok(());
+                }
+            }
+            Err(not_random())
+        })
+    })?;
+    Ok((FuseTable::from_parts(params, data), distinct))
+}
+
+/// Returns the number of words of a shard of several.
+fn words_of(params: &FuseParams, shard: u64) -> usize {
+    // Several shards have segments of at least 64 slots, so each begins with a word.
+    let word = |shard: u64| params.bit_of(shard * params.stride()).div_ceil(64);
+    (word(shard + 1) - word(shard)) as usize
+}
+
+/// Returns the multiplier of an attempt.
+fn multiplier_of(attempt: u64) -> u64 {
+    MIX_LOW.wrapping_add((2 * attempt).wrapping_mul(MIX_HIGH))
 }
 
 /// The hashes of all keys, shard by shard.
@@ -435,9 +510,7 @@ impl Keys<'_> {
         let work = (0..).zip(keys).zip(multipliers.iter_mut().zip(&mut unsolved));
         let work = work.map(|((shard, (&length, left)), (multiplier, unsolved))| {
             let keys = cut_off(&mut keys_left, length);
-            // Several shards have segments of at least 64 slots, so each begins with a word.
-            let word = |shard: u64| params.bit_of(shard * params.stride()).div_ceil(64);
-            let words = cut_off(&mut slots_left, (word(shard + 1) - word(shard)) as usize);
+            let words = cut_off(&mut slots_left, words_of(params, shard));
             (shard, keys, left, words, multiplier, unsolved)
         });
         let distinct = self.distinct;
@@ -455,7 +528,7 @@ impl Keys<'_> {
                 }
                 let mut next = 0;
                 while next < attempts {
-                    let tried = MIX_LOW.wrapping_add((2 * next).wrapping_mul(MIX_HIGH));
+                    let tried = multiplier_of(next);
                     if solver.solve(params, &keys[..*left], tried)? {
                         solver.write_slots(params, shard, words);
                         *multiplier = tried.to_le();

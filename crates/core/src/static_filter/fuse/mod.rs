@@ -9,7 +9,7 @@ mod duplicates;
 mod file;
 mod peel;
 
-pub(super) use build::{build, planned_bits};
+pub(super) use build::{build, build_from_ranges, first_hash, planned_bits};
 
 use crate::error::Result;
 use crate::explanation::{ExplainedPart, Explanation};

@@ -9,7 +9,7 @@ mod file;
 mod layout;
 mod solve;
 
-pub(super) use build::build;
+pub(super) use build::{build, build_from_ranges, layer_hash};
 use layout::RibbonLayout;
 
 use crate::error::Result;

@@ -11,6 +11,7 @@
 //! Cost: 30 to 40 ns per key. Memory: 8 bytes per row, 4 per key. Source: Dillinger & Walzer 2021 for
 //! the elimination, Dillinger, Hübschle-Schneider, Sanders & Walzer 2022 for bumping.
 
+use super::super::keys::HashedKey;
 use super::super::sort::reserve;
 use crate::error::Result;
 use crate::kernel::ribbon::{BUCKET, CUTS, CUTS_IN_HALF, Layer, WIDTH, equation};
@@ -33,9 +34,16 @@ enum Found {
     NoFreeRow,
 }
 
+/// Returns the equation of a key, and the bits that it gives: the fingerprint, or for a key that the
+/// filter must not contain the fingerprint with another first bit.
+#[inline]
+fn equation_of<K: HashedKey>(key: K) -> u64 {
+    equation(key.hash()) ^ u64::from(key.is_other()) << 32
+}
+
 impl Solver {
     /// Frees all rows and computes the starts of the keys.
-    fn reset(&mut self, layer: &Layer, keys: &[u64]) -> Result<()> {
+    fn reset<K: HashedKey>(&mut self, layer: &Layer, keys: &[K]) -> Result<()> {
         let rows = (layer.segments * WIDTH) as usize;
         self.rows.clear();
         reserve(&mut self.rows, rows)?;
@@ -43,7 +51,7 @@ impl Solver {
         self.starts.clear();
         reserve(&mut self.starts, keys.len())?;
         // Less than 2^25.
-        self.starts.extend(keys.iter().map(|&g| layer.locate(g).start as u32));
+        self.starts.extend(keys.iter().map(|key| layer.locate(key.hash()).start as u32));
         Ok(())
     }
 
@@ -70,10 +78,10 @@ impl Solver {
 
     /// Takes rows for the keys of a shard, which must be ascending. Moves the bumped keys to the
     /// front and returns their number. Sets the cuts of the shard, which must be 0.
-    pub(super) fn eliminate(
+    pub(super) fn eliminate<K: HashedKey>(
         &mut self,
         layer: &Layer,
-        keys: &mut [u64],
+        keys: &mut [K],
         cuts: &mut [u32],
     ) -> Result<usize> {
         self.reset(layer, keys)?;
@@ -107,10 +115,10 @@ impl Solver {
     }
 
     /// Takes rows for all of these keys, or for none; returns true if it did.
-    fn insert_group(&mut self, keys: &[u64], from: usize, end: usize) -> bool {
+    fn insert_group<K: HashedKey>(&mut self, keys: &[K], from: usize, end: usize) -> bool {
         self.taken.clear();
         for at in (from..end).rev() {
-            match self.insert(self.starts[at], equation(keys[at])) {
+            match self.insert(self.starts[at], equation_of(keys[at])) {
                 Found::Row(row) => self.taken.push(row),
                 Found::NoFreeRow => {
                     self.taken.iter().for_each(|&row| self.rows[row] = 0);
@@ -122,7 +130,11 @@ impl Solver {
     }
 
     /// Takes rows for all keys; returns false if that is impossible.
-    pub(super) fn eliminate_all(&mut self, layer: &Layer, keys: &[u64]) -> Result<bool> {
+    pub(super) fn eliminate_all<K: HashedKey>(
+        &mut self,
+        layer: &Layer,
+        keys: &[K],
+    ) -> Result<bool> {
         self.reset(layer, keys)?;
         Ok(self.insert_group(keys, 0, keys.len()))
     }
