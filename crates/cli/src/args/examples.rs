@@ -49,7 +49,7 @@ pub(super) const BUILD_EXAMPLES: &str = "\
 Examples:
   petal build -o seen.petal urls.txt            1 % false positives
   petal build -o seen.petal -p 0.1% urls.txt    0.1 % false positives
-  petal build -o seen.petal -m 64M urls.txt     the lowest rate that fits 64 MiB
+  petal build -o seen.petal --size 64M urls.txt  the lowest rate that fits 64 MiB
   petal build -o seen.petal --type classic -k 10 --bits 2e9 urls.txt
                                                 a textbook filter: m and k chosen
   fetch | petal build -o seen.petal -n 5e6 -    a pipe needs a capacity
@@ -148,9 +148,9 @@ Examples:
   petal verify seen.petal && echo valid";
 pub(super) const PLAN_EXAMPLES: &str = "\
 Examples:
-  petal plan -n 5e9 -m 4G        false-positive rate of 5 billion keys in 4 GiB
+  petal plan -n 5e9 --size 4G    false-positive rate of 5 billion keys in 4 GiB
   petal plan -n 1e6 -p 0.1%      memory for 1 million keys at 0.1 %
-  petal plan -m 64M -p 1%        number of keys that fit 64 MiB at 1 %
+  petal plan --size 64M -p 1%    number of keys that fit 64 MiB at 1 %
   petal plan -n 1e6 -p 1% -k 4   with 4 probes
   petal plan -n 1e6 -p 0.1% --least-space
                                  the smallest filter, which is slower

@@ -10,7 +10,7 @@ use petal_interop::{Format, KeyType};
 use petal_lines::MemoryLimit;
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
-use super::{EngineArgs, FieldArgs, Inputs, ReadArgs, RowArgs};
+use super::{EngineArgs, FieldArgs, Inputs, RowArgs};
 use crate::text::{parse_count, parse_duration, parse_factor, parse_rate, parse_seed};
 
 /// The type of a filter, with the names of files and messages.
@@ -74,18 +74,17 @@ pub(crate) struct BuildArgs {
     /// Number of keys to plan for [default: the number of lines, counted first]
     #[arg(short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count)]
     pub(crate) capacity: Option<u64>,
-    /// Target false-positive rate [default: 1%, or the lowest that fits -m]
+    /// Target false-positive rate [default: 1%, or the lowest that fits --size]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) fpr: Option<f64>,
-    /// Maximum size of the filter, e.g. 4G, 512M or 50% of RAM; building static and
-    /// cascade needs up to 24 bytes per line more [default: 50%]
-    #[arg(short, long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
-    pub(crate) memory: Option<MemoryLimit>,
+    /// Maximum size of the filter, e.g. 4G, 512M or 50% of RAM [default: what -m leaves]
+    #[arg(long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
+    pub(crate) size: Option<MemoryLimit>,
     /// Probes: bits that each key sets, 1 to 16; classic and counting-classic to 64
     /// [default: the best number]
     #[arg(short = 'k', long, value_name = "K", value_parser = probes())]
     pub(crate) probes: Option<u32>,
-    /// Number of bits (counting types: of counters) instead of -m; with -k and without
+    /// Number of bits (counting types: of counters) instead of --size; with -k and without
     /// -n and -p, the filter has no capacity [default: as -n and -p need]
     #[arg(long, value_name = "BITS", value_parser = parse_count)]
     pub(crate) bits: Option<u64>,
@@ -146,7 +145,7 @@ pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
-    pub(crate) read: ReadArgs,
+    pub(crate) engine: EngineArgs,
 }
 
 /// The clock of windowed filters.

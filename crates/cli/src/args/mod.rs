@@ -145,7 +145,7 @@ Examples:
   petal build -o bad.petal hosts.txt    filter of all lines, 1 % false positives
   petal check bad.petal requests.txt    lines that may be in the filter
   petal seen -n 1e6 old.petal new.txt   lines that no run has printed yet
-  petal plan -n 5e9 -m 4G               rate of 5 billion keys in 4 GiB
+  petal plan -n 5e9 --size 4G           rate of 5 billion keys in 4 GiB
   petal help build                      all options of a command
 
 A later option replaces an earlier one of the same name.
@@ -297,27 +297,6 @@ impl Inputs {
 
 fn sources(files: &[PathBuf]) -> Vec<Source> {
     files.iter().map(Source::from_arg).collect()
-}
-
-/// Arguments of commands that read lines without a memory limit for the job.
-#[derive(Args, Debug)]
-pub(crate) struct ReadArgs {
-    /// Number of threads [default: all processors]
-    #[arg(
-        short, long, visible_alias = "threads", value_name = "N",
-        value_parser = clap::value_parser!(u16).range(1..),
-    )]
-    pub(crate) jobs: Option<u16>,
-    /// Lines end in NUL instead of LF
-    #[arg(short = 'z', long, visible_short_alias = '0')]
-    pub(crate) null: bool,
-    /// Read inputs as lines even if they look like binary files or UTF-16
-    #[arg(long)]
-    pub(crate) text: bool,
-    #[command(flatten)]
-    pub(crate) keys: KeyArgs,
-    #[command(flatten)]
-    pub(crate) verbosity: Verbosity,
 }
 
 #[derive(Args, Debug)]

@@ -30,18 +30,21 @@ pub(crate) struct PlanArgs {
         conflicts_with = "command",
     )]
     pub(crate) fpr: Option<f64>,
-    /// Memory of the filter or the job, e.g. 4G, 512M or 50% of RAM
-    #[arg(short, long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
+    /// Size of the filter, e.g. 4G, 512M or 50% of RAM
+    #[arg(long, value_name = "SIZE", conflicts_with = "command", value_parser = MemoryLimit::parse)]
+    pub(crate) size: Option<MemoryLimit>,
+    /// Maximum memory of the command [default: 50%]
+    #[arg(short, long, value_name = "SIZE", requires = "command", value_parser = MemoryLimit::parse)]
     pub(crate) memory: Option<MemoryLimit>,
     /// Probes: bits that each key sets, 1 to 16; classic and counting-classic to 64
     #[arg(
         short = 'k', long, value_name = "K", conflicts_with = "command", value_parser = probes(),
     )]
     pub(crate) probes: Option<u32>,
-    /// Number of bits (counting types: of counters) instead of -m
+    /// Number of bits (counting types: of counters) instead of --size
     #[arg(
         long, value_name = "BITS", value_parser = parse_count,
-        conflicts_with_all = ["command", "memory"],
+        conflicts_with_all = ["command", "size"],
     )]
     pub(crate) bits: Option<u64>,
     /// Choose the smallest filter for -n and -p; slower, as of `petal build`

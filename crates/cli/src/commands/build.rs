@@ -1,16 +1,13 @@
 //! `build`: builds a filter file from lines.
 
-use std::sync::Arc;
-
 use petal::{FilterType, Membership};
 use petal_interop::Format;
 use petal_lines::{
-    FilterSpec, MIN_MEMORY, MemoryLimit, Settings, Source, count_lines, filter_metadata,
-    with_spelling,
+    FilterSpec, MemoryLimit, Settings, Source, count_lines, filter_metadata, with_spelling,
 };
 
-use super::{filter_failure, foreign, saturation};
-use crate::args::{BuildArgs, FieldArgs, FilterTypeArg, ReadArgs};
+use super::{filter_failure, foreign, saturation, settings};
+use crate::args::{BuildArgs, FilterTypeArg};
 use crate::error::{Outcome, Result};
 use crate::files::output::Output;
 use crate::files::{filter_file, spelling};
@@ -18,8 +15,8 @@ use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
-    let progress = ProgressReporter::new(&args.read.verbosity, false);
-    let settings = reading(&args.read, &args.fields, &progress);
+    let progress = ProgressReporter::new(&args.engine.verbosity, false);
+    let settings = settings(&args.engine, &args.fields, &progress);
     let inputs = args.inputs.sources();
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, &inputs, &progress);
@@ -50,7 +47,7 @@ fn filter_spec(args: &BuildArgs) -> FilterSpec {
         filter_type: args.filter_type.map(FilterTypeArg::filter_type),
         capacity: args.capacity,
         fpr: args.fpr,
-        memory_limit: args.memory.map(MemoryLimit::bytes),
+        size: args.size.map(MemoryLimit::bytes),
         bits: args.bits,
         probes: args.probes,
         least_space: args.least_space,
@@ -107,7 +104,7 @@ fn build_foreign(
     Ok(Outcome::Done)
 }
 
-/// Warns if the lowest rate that fits -m is high.
+/// Warns if the lowest rate that fits --size is high.
 fn warn_if_rate_is_high(args: &BuildArgs, filter: &dyn Membership, progress: &ProgressReporter) {
     // Without a plan, the rate of the lines that are in the filter counts.
     let (keys, rate) = match filter.capacity() {
@@ -127,7 +124,7 @@ fn warn_if_rate_is_high(args: &BuildArgs, filter: &dyn Membership, progress: &Pr
             text::keys(keys),
             text::size(filter.size_bytes()),
             text::rate(rate),
-            if args.bits.is_some() { "--bits" } else { "-m" },
+            if args.bits.is_some() { "--bits" } else { "--size" },
         ));
     }
 }
@@ -137,25 +134,6 @@ const POOR: f64 = 0.1;
 
 /// At higher rates a filter takes most new keys for keys that it contains.
 const SATURATED: f64 = 0.5;
-
-/// Returns settings without a memory limit for the job: -m limits the filter.
-fn reading<'a>(
-    read: &ReadArgs,
-    fields: &FieldArgs,
-    progress: &'a ProgressReporter,
-) -> Settings<'a> {
-    let mut settings = Settings::new(MemoryLimit::DEFAULT.bytes().max(MIN_MEMORY));
-    if let Some(jobs) = read.jobs {
-        settings.jobs = jobs.into();
-    }
-    if read.null {
-        settings.delimiter = 0;
-    }
-    settings.keys = Arc::new(read.keys.spec(fields));
-    settings.text = read.text;
-    settings.progress = progress;
-    settings
-}
 
 /// Warns if a filter has more keys than its capacity, with the false-positive rate that results.
 pub(super) fn warn_if_overfull(filter: &dyn Membership, progress: &ProgressReporter) {

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use petal_interop::{CascadeOptions, ForeignFilter, Format, KeyType};
-use petal_lines::{
-    FilterSpec, LineBuffer, LineFilterMut as _, MIN_MEMORY, MemoryLimit, Settings, Source, fill,
-};
+use petal_lines::{FilterSpec, LineBuffer, LineFilterMut as _, MIN_MEMORY, Settings, Source, fill};
 
 use super::{assert_members, filter_failure};
 use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
@@ -53,7 +51,8 @@ pub(super) fn check_options(args: &BuildArgs, format: Format) -> Result<()> {
 
 /// Returns the maximum size of the filter.
 fn memory_limit(args: &BuildArgs) -> u64 {
-    args.memory.unwrap_or(MemoryLimit::DEFAULT).bytes()
+    let memory = args.engine.memory.bytes().saturating_sub(MIN_MEMORY);
+    args.size.map_or(memory, |size| size.bytes().min(memory))
 }
 
 /// Builds Mozilla's cascade, with the lines of `others` as known non-members.
@@ -90,14 +89,17 @@ pub(super) fn build(
             return error.into();
         }
         Failure::Message(format!(
-            "{} keys at {} take more than {}; raise -m, or raise -p",
+            "{} keys at {} take more than {}; raise {}, or raise -p",
             text::count(keys),
             text::rate(rate),
             text::size(limit),
+            if args.size.is_some() { "--size" } else { "-m" },
         ))
     })?;
     let mut filter = ForeignLines(filter).with_key_type(args.key_type)?;
-    fill(settings, &mut filter, inputs, limit).map_err(filter_failure(&args.output))?;
+    let left = settings.memory_limit.saturating_sub(filter.memory()).max(MIN_MEMORY);
+    let reading = Settings { memory_limit: left, ..settings.clone() };
+    fill(&reading, &mut filter, inputs, limit).map_err(filter_failure(&args.output))?;
     Ok(filter)
 }
 

@@ -18,7 +18,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
     let spec = |filter_type| petal::FilterSpec {
         capacity: args.capacity,
         fpr: args.fpr,
-        memory: args.memory.map(|limit| ByteSize::bytes(limit.bytes())),
+        memory: args.size.map(|limit| ByteSize::bytes(limit.bytes())),
         bits: args.bits,
         probes: args.probes,
         least_space: args.least_space,
@@ -99,7 +99,7 @@ fn plan(spec: petal::FilterSpec) -> Result<Plan> {
         (ErrorKind::NoSize { .. }, ..) => not_enough(),
         (ErrorKind::NoMemory { .. }, Some(max), Some(rate)) if capacity.is_none() => {
             Failure::Message(format!(
-                "no key fits {} at {}; raise -m or -p",
+                "no key fits {} at {}; raise --size or -p",
                 text::size(max.as_u64()),
                 text::rate(rate),
             ))
@@ -131,7 +131,7 @@ fn too_large(plan: &Plan, max: ByteSize) -> Failure {
             text::rate(best),
         ),
         _ => format!(
-            "{} at {rate} take {size}, more than {limit}; raise -m or -p",
+            "{} at {rate} take {size}, more than {limit}; raise --size or -p",
             text::keys(capacity)
         ),
     })
@@ -150,8 +150,8 @@ fn is_bloom(filter_type: FilterType) -> bool {
 
 fn not_enough() -> Failure {
     Failure::Message(
-        "not enough to size a filter: specify two or three of -n, -p, -k and -m or --bits, \
-         including -n, -m or --bits"
+        "not enough to size a filter: specify two or three of -n, -p, -k and --size or --bits, \
+         including -n, --size or --bits"
             .to_owned(),
     )
 }
@@ -275,7 +275,7 @@ mod tests {
                 capacity: Some(keys).filter(|_| !windowed),
                 last: Some(keys).filter(|_| windowed),
                 fpr: request.fpr,
-                memory_limit: request.memory,
+                size: request.memory,
                 probes: request.probes,
                 ..FilterSpec::default()
             };

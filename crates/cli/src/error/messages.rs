@@ -31,6 +31,7 @@ pub(crate) fn lines(error: &petal_lines::Error) -> String {
 fn flag(setting: Setting) -> &'static str {
     match setting {
         Setting::MemoryLimit => "-m",
+        Setting::Size => "--size",
         Setting::Fpr => "-p",
         Setting::Capacity => "-n",
         Setting::MaxCapacity => "--max-capacity",

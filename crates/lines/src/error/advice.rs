@@ -37,6 +37,8 @@ pub enum Setting {
     Output,
     /// The temporary directory.
     TempDir,
+    /// The maximum size of a filter.
+    Size,
     /// The work directory.
     WorkDir,
     /// Whether the job in the work directory is resumed.
@@ -61,6 +63,7 @@ impl Setting {
     pub fn name(self) -> &'static str {
         match self {
             Self::MemoryLimit => "memory_limit",
+            Self::Size => "size",
             Self::Fpr => "fpr",
             Self::Capacity => "capacity",
             Self::MaxCapacity => "max_capacity",

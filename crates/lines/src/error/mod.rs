@@ -271,6 +271,14 @@ impl std::error::Error for Error {
 
 impl From<petal::Error> for Error {
     fn from(error: petal::Error) -> Self {
+        // An error of temporary files came through the library.
+        let error = match error.is_io() {
+            true => match io::Error::from(error).downcast::<Self>() {
+                Ok(ours) => return ours,
+                Err(other) => other.into(),
+            },
+            false => error,
+        };
         let kind = match error {
             _ if error.is_full() => ErrorKind::Full,
             _ if error.is_alloc() => ErrorKind::Memory,

@@ -134,13 +134,14 @@ impl Error {
             .advise(Advice::Raise(Setting::MemoryLimit))
     }
 
-    /// A filter that does not fit `available` bytes, which `limit` names.
+    /// A filter that does not fit `available` bytes, which `limit` names; `raise` is the setting for more.
     pub(crate) fn filter_too_large(
         capacity: u64,
         fpr: f64,
         needed: u64,
         available: u64,
         limit: &str,
+        raise: Setting,
     ) -> Self {
         let (capacity, fpr) = (format_count(capacity), format_rate(fpr));
         let (needed, available) = (format_size(needed), format_size(available));
@@ -148,7 +149,7 @@ impl Error {
             "{capacity} keys at a false-positive rate of {fpr} take {needed}, more than \
              {available}, {limit}"
         );
-        Self::new(ErrorKind::Memory, problem).advise(Advice::Raise(Setting::MemoryLimit))
+        Self::new(ErrorKind::Memory, problem).advise(Advice::Raise(raise))
     }
 
     pub(crate) fn alloc(bytes: u64) -> Self {

@@ -6,17 +6,24 @@
 use std::num::NonZeroUsize;
 
 use petal::FilterType::{Cascade, Counting, Scalable, StaticFuse, Windowed};
-use petal::{AnyFilter, FilterCascade, FilterType, Membership, StaticFilter};
+use petal::embed::HashStore as _;
+use petal::{AnyFilter, FilterCascade, FilterType, HashSpec, Membership, StaticFilter};
 
-use super::fill::{count_lines, fill, hashes};
+use super::fill::{count_lines, fill, for_each_hashes};
 use super::spec::FilterSpec;
+use super::temp_hashes::TempHashes;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::input::Source;
-use crate::numbers::{format_count, format_keys};
+use crate::input::{Input, Source};
+use crate::job_context::JobContext;
+use crate::memory::MIN_MEMORY;
+use crate::numbers::{format_count, format_keys, format_size};
 use crate::settings::Settings;
 
 /// Parts that a window is planned in: the number of generations less one.
 const WINDOW_PARTS: u64 = 3;
+
+/// Memory for reading beside a filter, if that is at most an eighth of the limit.
+const READING: u64 = 32 << 20;
 
 /// A filter that was built from lines.
 #[derive(Debug)]
@@ -60,38 +67,115 @@ fn build_line_by_line(
             (lines.saturating_mul(if kind == Windowed { WINDOW_PARTS } else { 1 }), 2)
         }
     };
-    let mut filter = spec.empty(kind, keys)?;
-    let filled = fill(settings, filter.as_dyn_mut()?, inputs, spec.max_bytes());
+    let limit = settings.memory_limit;
+    let memory = limit.saturating_sub(READING.min(limit / 8).max(MIN_MEMORY));
+    let mut filter = spec.empty(kind, keys, memory)?;
+    let grows = kind == Scalable || spec.growing || spec.max_capacity.is_some();
+    let max_bytes = spec.max_bytes(if grows { memory / 4 * 3 } else { memory });
+    let left = limit - if grows { max_bytes.min(memory) } else { filter.as_dyn().size_bytes() };
+    let reading = Settings { memory_limit: left.max(MIN_MEMORY), ..settings.clone() };
+    let filled = fill(&reading, filter.as_dyn_mut()?, inputs, max_bytes);
     let lines = filled.map_err(|error| explain_full(error, filter.as_dyn()))?.lines;
     Ok(BuiltFilter { filter, lines, passes })
 }
 
-/// Builds a filter of an immutable type from all lines at once.
+/// Builds a filter of an immutable type from all lines. Hashes that do not fit in memory go to temporary
+/// files.
 fn build_at_once(
     spec: &FilterSpec,
     kind: FilterType,
     settings: &Settings<'_>,
     inputs: &[Source],
 ) -> Result<BuiltFilter> {
-    let (hash, rate) = (spec.hash()?, spec.target_fpr());
-    let threads = NonZeroUsize::new(settings.jobs).unwrap_or(NonZeroUsize::MIN);
-    let members = hashes(settings, &hash, inputs, 0)?;
-    let lines = members.len() as u64;
-    let filter = if kind == Cascade {
-        let others = hashes(settings, &hash, &spec.not_in, lines)?;
-        let builder = FilterCascade::builder().fpr(rate).hash(hash).threads(threads);
-        let cascade = builder.from_mixed_hashes(members, others);
-        AnyFilter::from(cascade.map_err(|error| match error.contradictions().len() {
-            0 => error.into(),
-            lines => contradiction(spec, lines as u64),
-        })?)
-    } else {
-        let builder = StaticFilter::builder().hash(hash).fpr(rate).threads(threads);
-        let builder = builder.fuse(kind == StaticFuse);
-        AnyFilter::from(builder.from_mixed_hashes(members)?)
+    let hash = spec.hash()?;
+    let (context, inputs) = JobContext::open(settings, inputs)?;
+    let store = TempHashes::new(&context.temp_dir(), settings.memory_limit)?;
+    let job = FixedJob { spec, hash, settings, context, store: &store };
+    let (filter, lines) = match kind {
+        Cascade => job.cascade(&inputs)?,
+        _ => job.static_filter(kind == StaticFuse, &inputs)?,
     };
     spec.check_size(&filter)?;
     Ok(BuiltFilter { filter, lines, passes: 1 })
+}
+
+/// A job that builds a filter of an immutable type.
+struct FixedJob<'a> {
+    spec: &'a FilterSpec,
+    hash: HashSpec,
+    settings: &'a Settings<'a>,
+    context: JobContext<'a>,
+    store: &'a TempHashes,
+}
+
+impl FixedJob<'_> {
+    fn threads(&self) -> NonZeroUsize {
+        NonZeroUsize::new(self.settings.jobs).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn memory(&self) -> u64 {
+        TempHashes::memory_beside(self.settings.memory_limit)
+    }
+
+    /// Explains that the filter does not fit in memory; returns other errors unchanged.
+    fn explain(&self, error: petal::Error) -> Error {
+        let petal::ErrorKind::NoMemory { bytes, minimum } = *error.kind() else {
+            return error.into();
+        };
+        let (needed, limit) = (format_size(minimum), format_size(bytes));
+        let problem = format!("building the filter takes {needed}, more than the {limit} for it");
+        Error::new(ErrorKind::Memory, problem)
+            .advise(Advice::Raise(Setting::MemoryLimit))
+            .advise(Advice::Raise(Setting::Fpr))
+    }
+
+    fn static_filter(&self, fuse: bool, inputs: &[Input]) -> Result<(AnyFilter, u64)> {
+        let builder = StaticFilter::builder().hash(self.hash).fpr(self.spec.target_fpr());
+        let builder = builder.fuse(fuse).threads(self.threads());
+        let mut collector = builder.collector(self.store, self.memory())?;
+        let lines = for_each_hashes(&self.context, inputs, &self.hash, |hashes| {
+            Ok(collector.extend(hashes)?)
+        })?;
+        let filter = collector.finish().map_err(|error| self.explain(error))?;
+        Ok((filter.into(), lines))
+    }
+
+    fn cascade(&self, inputs: &[Input]) -> Result<(AnyFilter, u64)> {
+        let builder = FilterCascade::builder().hash(self.hash).fpr(self.spec.target_fpr());
+        let mut members = builder.threads(self.threads()).collector(self.store, self.memory())?;
+        let lines = for_each_hashes(&self.context, inputs, &self.hash, |hashes| {
+            Ok(members.extend(hashes)?)
+        })?;
+        let (context, others) = JobContext::open(self.settings, &self.spec.not_in)?;
+        let explain = |error| self.explain(error);
+        let cascade = if others.iter().all(Input::is_repeatable) {
+            let count = count_lines(self.settings, &self.spec.not_in)?;
+            let mut collector = members.others(count).map_err(explain)?;
+            for_each_hashes(&context, &others, &self.hash, |hashes| Ok(collector.extend(hashes)?))?;
+            collector.finish()
+        } else {
+            // Their number determines the filter of the members.
+            let mut kept = self.store.ranges()?;
+            let count = for_each_hashes(&context, &others, &self.hash, |hashes| {
+                Ok(kept.extend(hashes, hashes)?)
+            })?;
+            let mut collector = members.others(count).map_err(explain)?;
+            let mut batch = Vec::new();
+            for range in 0..1 << kept.bits() {
+                kept.read(range, &mut |hashes| {
+                    batch.clear();
+                    batch.extend(hashes);
+                    collector.extend(&batch)
+                })?;
+            }
+            collector.finish()
+        };
+        match cascade {
+            Ok(cascade) => Ok((cascade.into(), lines)),
+            Err(error) if error.contradictions().is_empty() => Err(explain(error)),
+            Err(error) => Err(contradiction(self.spec, error.contradictions().len() as u64)),
+        }
+    }
 }
 
 /// The error of lines that are both members and non-members.
@@ -140,14 +224,13 @@ mod tests {
     use super::*;
     use crate::error::*;
     use crate::input::Source;
-    use crate::memory::MIN_MEMORY;
 
     fn lines(scratch: &Scratch, name: &str, count: u64) -> Source {
         let text: String = (0..count).map(|line| format!("line {line}\n")).collect();
         Source::from_arg(scratch.write(name, text.as_bytes()))
     }
 
-    /// With only a memory limit, no filter is larger than its lowest useful rate needs.
+    /// With only a maximum size, no filter is larger than its lowest useful rate needs.
     #[test]
     fn filter_is_no_larger_than_the_lowest_rate_needs() {
         let scratch = Scratch::new();
@@ -155,7 +238,7 @@ mod tests {
         for kind in [Bloom, Classic, Counting, CountingClassic] {
             let spec = FilterSpec {
                 filter_type: Some(kind),
-                memory_limit: Some(1 << 30),
+                size: Some(1 << 30),
                 ..FilterSpec::default()
             };
             let made = build(&spec, &Settings::new(MIN_MEMORY), std::slice::from_ref(&input));
@@ -173,8 +256,8 @@ mod tests {
         let settings = Settings::new(MIN_MEMORY);
         for kind in [Bloom, Classic, Counting, CountingClassic, Quotient, Scalable] {
             let by_rate = FilterSpec { fpr: Some(1e-3), ..FilterSpec::default() };
-            let limited = FilterSpec { memory_limit: Some(1 << 20), ..by_rate.clone() };
-            let by_memory = FilterSpec { memory_limit: Some(40_000), ..FilterSpec::default() };
+            let limited = FilterSpec { size: Some(1 << 20), ..by_rate.clone() };
+            let by_memory = FilterSpec { size: Some(40_000), ..FilterSpec::default() };
             for spec in [FilterSpec::default(), by_rate, limited, by_memory] {
                 let spec = FilterSpec { filter_type: Some(kind), capacity: Some(5000), ..spec };
                 if spec.filter_type().is_err() {
@@ -189,7 +272,7 @@ mod tests {
             let spec = FilterSpec {
                 filter_type: Some(kind),
                 fpr: Some(0.01),
-                memory_limit: Some(1 << 26),
+                size: Some(1 << 26),
                 ..FilterSpec::default()
             };
             if let Bloom | Classic | Counting | CountingClassic = kind {
@@ -213,8 +296,8 @@ mod tests {
     fn errors_have_kind_setting_and_advice() {
         use Advice::{Lower, Omit, Raise, RebuildWith, RebuildWithHigher, Specify, UseType};
         use Setting::{
-            Bits, Capacity, CounterWidth, Fpr, Growing, Last, LeastSpace, MaxCapacity, MemoryLimit,
-            NotIn, Probes, Window,
+            Bits, Capacity, CounterWidth, Fpr, Growing, Last, LeastSpace, MaxCapacity, NotIn,
+            Probes, Size, Window,
         };
         let scratch = Scratch::new();
         let input = lines(&scratch, "a", 3000);
@@ -222,7 +305,7 @@ mod tests {
         let not_in = vec![input.clone()];
         let for_other_types = |setting, types| (Some(setting), vec![Omit(setting), UseType(types)]);
         let memory = |bytes, filter_type| FilterSpec {
-            memory_limit: Some(bytes),
+            size: Some(bytes),
             fpr: Some(0.01),
             ..kind(filter_type)
         };
@@ -257,22 +340,17 @@ mod tests {
                 (Some(LeastSpace), vec![Omit(Bits), Omit(Probes)]),
             ),
             (
-                FilterSpec { least_space: true, memory_limit: Some(9999), ..kind(Classic) },
-                (Some(LeastSpace), vec![Omit(MemoryLimit)]),
+                FilterSpec { least_space: true, size: Some(9999), ..kind(Classic) },
+                (Some(LeastSpace), vec![Omit(Size)]),
             ),
             (
                 FilterSpec { least_space: true, ..memory(1024, Counting) },
-                (None, vec![Raise(MemoryLimit), Advice::Lower(Capacity)]),
+                (None, vec![Raise(Size), Advice::Lower(Capacity)]),
             ),
             (FilterSpec { probes: Some(17), ..kind(Bloom) }, for_other_types(Probes, &[Classic])),
             (
-                FilterSpec {
-                    bits: Some(9999),
-                    probes: Some(3),
-                    memory_limit: Some(9),
-                    ..kind(Bloom)
-                },
-                (None, vec![Raise(MemoryLimit), Lower(Bits)]),
+                FilterSpec { bits: Some(9999), probes: Some(3), size: Some(9), ..kind(Bloom) },
+                (None, vec![Raise(Size), Lower(Bits)]),
             ),
             (FilterSpec { window: Some(9), ..kind(Bloom) }, for_other_types(Window, &[Windowed])),
             (FilterSpec { last: Some(9), ..kind(Bloom) }, for_other_types(Last, &[Windowed])),
@@ -308,18 +386,15 @@ mod tests {
                 FilterSpec { fpr: Some(1e-10), ..kind(Static) },
                 (Some(Fpr), vec![Raise(Fpr), UseType(&[Bloom])]),
             ),
-            (
-                FilterSpec { memory_limit: Some(9), ..kind(Scalable) },
-                (Some(MemoryLimit), vec![Specify(Fpr)]),
-            ),
+            (FilterSpec { size: Some(9), ..kind(Scalable) }, (Some(Size), vec![Specify(Fpr)])),
             (
                 FilterSpec { max_capacity: Some(9), ..kind(Quotient) },
                 (Some(MaxCapacity), vec![Raise(MaxCapacity)]),
             ),
             (FilterSpec { fpr: Some(1e-19), ..kind(Scalable) }, (Some(Fpr), vec![Raise(Fpr)])),
-            (memory(1024, Quotient), (None, vec![Raise(MemoryLimit), Lower(Capacity)])),
-            (memory(128, Bloom), (None, vec![Raise(MemoryLimit), Lower(Capacity)])),
-            (memory(1024, Static), (None, vec![Raise(MemoryLimit), Raise(Fpr)])),
+            (memory(1024, Quotient), (None, vec![Raise(Size), Lower(Capacity)])),
+            (memory(128, Bloom), (None, vec![Raise(Size), Lower(Capacity)])),
+            (memory(1024, Static), (None, vec![Raise(Size), Raise(Fpr)])),
             (
                 FilterSpec { capacity: Some(1000), ..kind(Quotient) },
                 (None, vec![RebuildWithHigher(Capacity), RebuildWith(Growing)]),
@@ -341,13 +416,13 @@ mod tests {
         for filter_type in [Bloom, Classic] {
             let made = build(&memory(2048, filter_type), &settings, std::slice::from_ref(&input));
             let error = made.unwrap_err();
-            let [Raise(MemoryLimit), Advice::OmitFpr(best)] = error.advice() else {
+            let [Raise(Size), Advice::OmitFpr(best)] = error.advice() else {
                 panic!("{error}");
             };
             assert!(*best > 0.01, "{error}");
             let text = error.to_string();
             assert!(text.starts_with("3,000 keys at a false-positive rate of 1 % take "), "{text}");
-            assert!(text.contains(", more than 2 KiB, the limit; raise memory_limit, "), "{text}");
+            assert!(text.contains(", more than 2 KiB, the limit; raise size, "), "{text}");
         }
     }
 

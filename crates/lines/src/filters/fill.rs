@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use petal::{FilterType, HashSpec, MembershipMut};
+use petal::{HashSpec, MembershipMut};
 
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilterMut, LineHash as _};
@@ -97,40 +97,20 @@ pub fn fill<F: LineFilterMut + ?Sized>(
     Ok(FillCounts { lines: stats.lines, new })
 }
 
-/// Returns the hashes of all lines of the inputs, in order, for filters that are built at once.
-/// `existing`: number of hashes that the caller already has.
-///
-/// Cost: one pass and 8 bytes per line; as much again is reserved for the filter.
-///
-/// # Errors
-/// If an input cannot be read, or the hashes need more memory than the limit allows.
-pub fn hashes(
-    settings: &Settings<'_>,
+/// Calls a function with the hashes of all lines of the inputs, in order and batch by batch. Returns the
+/// number of lines.
+pub(super) fn for_each_hashes(
+    context: &JobContext<'_>,
+    inputs: &[Input],
     hash: &HashSpec,
-    inputs: &[Source],
-    existing: u64,
-) -> Result<Vec<u64>> {
-    let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-    let (context, inputs) = JobContext::open(settings, inputs)?;
+    mut take: impl FnMut(&[u64]) -> Result<()> + Send,
+) -> Result<u64> {
     let inputs: Vec<_> = inputs.iter().collect();
-    let max = (context.budget.work / 16).saturating_sub(existing);
-    let mut hashes = Vec::new();
     let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-        let more = scratch.hashes.len();
-        let count = (hashes.len() + more) as u64;
-        if count > max {
-            let limit = format_size(settings.memory_limit);
-            let problem = format!("the hashes of its lines do not fit {limit} of memory");
-            return Err(Error::new(ErrorKind::Memory, problem)
-                .of(names.join(" "))
-                .advise(Advice::UseType(&[FilterType::Bloom])));
-        }
-        hashes.try_reserve(more).map_err(|_| Error::alloc(count * 8))?;
-        hashes.extend_from_slice(&scratch.hashes);
+        take(&scratch.hashes)?;
         Ok(ControlFlow::Continue(()))
     };
-    context.pass().run("hashing", &inputs, hashing(*hash), fold)?;
-    Ok(hashes)
+    Ok(context.pass().run("hashing", &inputs, hashing(*hash), fold)?.lines)
 }
 
 /// Removes every line of the inputs from a filter, once for each occurrence, and writes lines that

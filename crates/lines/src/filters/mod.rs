@@ -9,10 +9,11 @@ mod line_filter;
 mod metadata;
 mod query;
 mod spec;
+mod temp_hashes;
 
 pub use allow_list::AllowList;
 pub use build::{BuiltFilter, build, explain_full};
-pub use fill::{FillCounts, RemoveCounts, count_lines, fill, hashes, remove};
+pub use fill::{FillCounts, RemoveCounts, count_lines, fill, remove};
 pub use line_buffer::LineBuffer;
 pub use line_filter::{LineFilter, LineFilterMut, LineHash};
 pub use metadata::{

@@ -11,7 +11,6 @@ use petal::{AnyFilter, ByteSize, FilterType, HashSpec, Plan};
 
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::input::Source;
-use crate::memory::MemoryLimit;
 use crate::numbers::{format_count, format_keys, format_rate, format_size};
 
 /// Growth of a quotient filter without a maximum capacity: four bits per key.
@@ -25,7 +24,7 @@ pub struct FilterSpec {
     /// Number of lines to plan for. Default: the lines of the inputs, counted in a pass before.
     pub capacity: Option<u64>,
     /// Target false-positive rate. Default: [`DEFAULT_FPR`](Self::DEFAULT_FPR), or the lowest rate
-    /// that fits if only `memory_limit` is given.
+    /// that fits if only `size` is given.
     pub fpr: Option<f64>,
     /// Number of bits of a Bloom filter, or of counters of a counting filter. Beside it, `probes`,
     /// `capacity` or `fpr` may be missing. With `probes` alone the filter has no plan: its capacity
@@ -34,10 +33,10 @@ pub struct FilterSpec {
     /// Bits that a line sets. Default: the best number.
     pub probes: Option<u32>,
     /// Choose the fewest bits for the rate, at the cost of time. Excludes `bits` and `probes`, and
-    /// `memory_limit` without `fpr`.
+    /// `size` without `fpr`.
     pub least_space: bool,
-    /// Maximum size of the filter in bytes. Default: half of the available memory.
-    pub memory_limit: Option<u64>,
+    /// Maximum size of the filter in bytes. Default: what the memory limit of the job leaves.
+    pub size: Option<u64>,
     /// Bits per counter of a counting filter. Default:
     /// [`COUNTER_WIDTH`](petal::FilterSpec::COUNTER_WIDTH).
     pub width: Option<u32>,
@@ -115,8 +114,9 @@ impl FilterSpec {
         if sized_by_rate && self.is_sized_by_memory() {
             let problem =
                 format!("memory alone does not determine the size of a {filter_type} filter");
-            return Err(Error::setting_is(Setting::MemoryLimit, problem)
-                .advise(Advice::Specify(Setting::Fpr)));
+            return Err(
+                Error::setting_is(Setting::Size, problem).advise(Advice::Specify(Setting::Fpr))
+            );
         }
         Ok(filter_type)
     }
@@ -162,7 +162,7 @@ impl FilterSpec {
             (Some(_), None) => &[Setting::Bits],
             (None, Some(_)) => &[Setting::Probes],
             (Some(_), Some(_)) => &[Setting::Bits, Setting::Probes],
-            (None, None) if self.is_sized_by_memory() => &[Setting::MemoryLimit],
+            (None, None) if self.is_sized_by_memory() => &[Setting::Size],
             (None, None) => &[],
         };
         if self.least_space && !conflicts.is_empty() {
@@ -186,14 +186,14 @@ impl FilterSpec {
         Ok(HashSpec::keyed(key))
     }
 
-    /// The target rate, unless only the memory limit is given.
+    /// The target rate, unless only the maximum size is given.
     pub(super) fn target_fpr(&self) -> f64 {
         self.fpr.unwrap_or(Self::DEFAULT_FPR)
     }
 
-    /// Whether the memory limit alone determines the size.
+    /// Whether the maximum size alone determines the size.
     fn is_sized_by_memory(&self) -> bool {
-        self.memory_limit.is_some() && self.fpr.is_none() && self.bits.is_none()
+        self.size.is_some() && self.fpr.is_none() && self.bits.is_none()
     }
 
     /// Whether the size follows from the bits, and the plan needs no number of lines.
@@ -201,32 +201,31 @@ impl FilterSpec {
         self.bits.is_some() && (self.probes.is_some() || self.fpr.is_some())
     }
 
-    /// The maximum size of the filter in bytes.
-    pub(super) fn max_bytes(&self) -> u64 {
-        self.memory_limit.unwrap_or_else(|| MemoryLimit::DEFAULT.bytes())
+    /// The maximum size of the filter in bytes, of which a job has `memory`.
+    pub(super) fn max_bytes(&self, memory: u64) -> u64 {
+        self.size.map_or(memory, |size| size.min(memory))
     }
 
     /// Returns the size and the rates of the filter that [`build`](crate::build) makes for `keys`
     /// lines, without allocating it.
     ///
     /// # Errors
-    /// As `build`; without a memory limit, the filter may be larger than the available memory.
+    /// As `build`; the filter may be larger than the available memory.
     pub fn plan(&self, keys: u64) -> Result<Plan> {
         let kind = self.filter_type()?;
         let limited = Self {
-            memory_limit: self.memory_limit.or(Some(u64::MAX)),
             fpr: self.fpr.or_else(|| {
-                let is_free = self.memory_limit.is_none() && self.bits.is_none();
+                let is_free = self.size.is_none() && self.bits.is_none();
                 is_free.then_some(Self::DEFAULT_FPR)
             }),
             ..self.clone()
         };
-        limited.plan_within_limit(kind, keys)
+        limited.plan_within(kind, keys, u64::MAX)
     }
 
-    /// Returns the empty filter for `keys` lines.
-    pub(super) fn empty(&self, kind: FilterType, keys: u64) -> Result<AnyFilter> {
-        let plan = self.plan_within_limit(kind, keys)?;
+    /// Returns the empty filter for `keys` lines, of at most `memory` bytes.
+    pub(super) fn empty(&self, kind: FilterType, keys: u64, memory: u64) -> Result<AnyFilter> {
+        let plan = self.plan_within(kind, keys, memory)?;
         let mut filter = plan.build().map_err(|error| self.explain(kind, error))?;
         if let AnyFilter::Windowed(filter) = &mut filter {
             filter.advance_to(self.now);
@@ -234,21 +233,21 @@ impl FilterSpec {
         Ok(filter)
     }
 
-    fn plan_within_limit(&self, kind: FilterType, keys: u64) -> Result<Plan> {
+    fn plan_within(&self, kind: FilterType, keys: u64, memory: u64) -> Result<Plan> {
         let spec = self.library_spec(kind, keys)?;
         let plan = spec.plan().map_err(|error| self.explain(kind, error))?;
-        if plan.size_bytes() <= self.max_bytes() {
+        if plan.size_bytes() <= self.max_bytes(memory) {
             return Ok(plan);
         }
         let alternative = match kind {
             Bloom | Classic | Counting | CountingClassic if self.probes.is_none() => {
-                self.fitting_rate(&spec)
+                self.fitting_rate(&spec, memory)
             }
             VectorQuotient => Advice::Lower(Setting::Capacity),
             Quotient if spec.max_capacity.is_none() => Advice::Lower(Setting::Capacity),
             _ => Advice::Raise(Setting::Fpr),
         };
-        Err(self.too_large(plan.capacity(), plan.size_bytes(), alternative))
+        Err(self.too_large(plan.capacity(), plan.size_bytes(), memory, alternative))
     }
 
     /// Returns the library's specification of the filter for `keys` lines. The memory limit is in it
@@ -281,8 +280,8 @@ impl FilterSpec {
         let growth = (kind == Quotient && self.growing).then(|| keys.saturating_mul(GROWTH));
         spec.max_capacity = self.max_capacity.or(growth);
         (spec.window, spec.hash) = (self.window, self.hash()?);
-        if self.is_sized_by_memory() {
-            spec.memory = Some(ByteSize::bytes(self.max_bytes()));
+        if let Some(size) = self.size.filter(|_| self.is_sized_by_memory()) {
+            spec.memory = Some(ByteSize::bytes(size));
             // More memory would be wasted.
             spec.lowest_fpr = Some(petal::FilterSpec::USEFUL_FPR);
         } else {
@@ -305,12 +304,12 @@ impl FilterSpec {
 
     /// The advice to take the rate that fits the limit; a filter that reports most keys as present is
     /// not advised.
-    fn fitting_rate(&self, spec: &petal::FilterSpec) -> Advice {
-        let memory = Some(ByteSize::bytes(self.max_bytes()));
+    fn fitting_rate(&self, spec: &petal::FilterSpec, memory: u64) -> Advice {
+        let memory = Some(ByteSize::bytes(self.max_bytes(memory)));
         let fitting = petal::FilterSpec { fpr: None, least_space: false, memory, ..*spec };
         let best = fitting.plan().ok().map(|plan| plan.target_fpr()).filter(|best| *best < 0.5);
         match best {
-            Some(best) if self.memory_limit.is_some() && !self.least_space => Advice::OmitFpr(best),
+            Some(best) if self.size.is_some() && !self.least_space => Advice::OmitFpr(best),
             Some(best) => Advice::AcceptFpr(best * 1.001),
             None => Advice::Lower(Setting::Capacity),
         }
@@ -319,18 +318,19 @@ impl FilterSpec {
     /// Returns an error if a filter is larger than the limit.
     pub(super) fn check_size(&self, filter: &AnyFilter) -> Result<()> {
         let (keys, needed) = (filter.as_dyn().capacity(), filter.as_dyn().size_bytes());
-        if needed <= self.max_bytes() {
+        if needed <= self.max_bytes(u64::MAX) {
             return Ok(());
         }
-        Err(self.too_large(keys, needed, Advice::Raise(Setting::Fpr)))
+        Err(self.too_large(keys, needed, u64::MAX, Advice::Raise(Setting::Fpr)))
     }
 
-    /// The error of a filter that does not fit; `alternative` is the advice besides a higher limit.
-    fn too_large(&self, capacity: u64, needed: u64, alternative: Advice) -> Error {
-        let (fpr, available) = (self.target_fpr(), self.max_bytes());
-        let limit = match self.memory_limit {
-            Some(_) => "the limit",
-            None => "half of the memory of this machine",
+    /// The error of a filter that does not fit in its maximum size or in `memory`; `alternative` is the
+    /// advice besides a higher limit.
+    fn too_large(&self, capacity: u64, needed: u64, memory: u64, alternative: Advice) -> Error {
+        let (fpr, available) = (self.target_fpr(), self.max_bytes(memory));
+        let (limit, raise) = match self.size {
+            Some(size) if size <= memory => ("the limit", Setting::Size),
+            _ => ("what the memory limit leaves", Setting::MemoryLimit),
         };
         if let Some(bits) = self.bits {
             let problem = format!(
@@ -340,9 +340,9 @@ impl FilterSpec {
                 format_size(available)
             );
             return Error::new(ErrorKind::Memory, problem)
-                .advise(Advice::Raise(Setting::MemoryLimit))
+                .advise(Advice::Raise(raise))
                 .advise(Advice::Lower(Setting::Bits));
         }
-        Error::filter_too_large(capacity, fpr, needed, available, limit).advise(alternative)
+        Error::filter_too_large(capacity, fpr, needed, available, limit, raise).advise(alternative)
     }
 }

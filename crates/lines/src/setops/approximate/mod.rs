@@ -104,6 +104,7 @@ impl ApproximateJob<'_> {
                 needed,
                 self.budget.limit,
                 "the limit",
+                Setting::MemoryLimit,
             )
             .advise(Advice::Raise(Setting::Fpr)));
         }
