@@ -93,7 +93,7 @@ pub use keys::{
     Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys, Spelling,
     SpellingDifference, Transform, csv_records, parse_transforms, transform_key, transforms_text,
 };
-pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit};
+pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit, memory_for_filter};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
 pub use output::{AppendedTo, Outputs};
 pub use poll_read::enlarge_pipe;

@@ -51,7 +51,7 @@ pub(super) fn check_options(args: &BuildArgs, format: Format) -> Result<()> {
 
 /// Returns the maximum size of the filter.
 fn memory_limit(args: &BuildArgs) -> u64 {
-    let memory = args.engine.memory.bytes().saturating_sub(MIN_MEMORY);
+    let memory = petal_lines::memory_for_filter(args.engine.memory.bytes());
     args.size.map_or(memory, |size| size.bytes().min(memory))
 }
 

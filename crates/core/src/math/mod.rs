@@ -51,7 +51,7 @@ pub(crate) use probability::probability_of_any;
 pub use probability::{hash_floor, probability_of_either};
 pub(crate) use saturation::saturated_share_after;
 pub use static_filter::information_bits;
-pub(crate) use static_filter::{static_bits, static_columns, static_fpr};
+pub(crate) use static_filter::{static_columns, static_fpr};
 
 #[cfg(test)]
 mod tests {

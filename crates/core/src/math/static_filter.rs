@@ -35,16 +35,6 @@ pub fn information_bits(fpr: f64) -> f64 {
     -fpr.log2()
 }
 
-/// The size of a ribbon over [`information_bits`], measured: docs/performance/README.md.
-const OVERHEAD: f64 = 1.03;
-
-/// Returns the approximate number of bits of a static filter in the ribbon layout for `keys` keys at the rate `fpr`: the
-/// exact number depends on the keys. Small filters take more.
-#[must_use]
-pub(crate) fn static_bits(keys: u64, fpr: f64) -> f64 {
-    keys as f64 * information_bits(fpr) * OVERHEAD
-}
-
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 #[cfg(test)]

@@ -162,7 +162,7 @@ pub(super) fn finished(
 }
 
 /// Returns the number of bits of a filter before it is built, and its plan. For a ribbon it is
-/// approximate, and small ribbons take more. For a fuse filter it is an upper bound with overwhelming
+/// within 1 %. For a fuse filter it is an upper bound with overwhelming
 /// probability: equal to the size from 6200 to 390,000 keys, at most 2 % above it for more, at most a
 /// half and a cache line above it from 257 keys on, and at most twice the size and a cache line for
 /// fewer. It is not less for more keys.
@@ -172,7 +172,7 @@ pub(crate) fn dimensions(spec: &FilterSpec) -> Result<(u64, FilterInfo)> {
     let rate = checked_fpr(spec, keys)?;
     let bits = match spec.filter_type {
         FilterType::StaticFuse => fuse::planned_bits(keys, rate)?,
-        _ => math::static_bits(keys, rate) as u64,
+        _ => ribbon::planned_bits(keys, rate)?,
     };
     Ok((bits, FilterInfo::planned(keys, rate)))
 }

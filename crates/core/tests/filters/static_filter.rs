@@ -197,6 +197,25 @@ fn space_is_within_6_percent_of_the_minimum() {
 }
 
 #[test]
+fn planned_size_equals_the_filter() {
+    for (keys, rate, within) in [
+        (1, 0.01, 0.001),
+        (700, 0.01, 0.001),
+        (3000, 0.01, 0.01),
+        (20_000, 1e-4, 0.005),
+        (300_000, 1.0 / 128.0, 0.003),
+        (1_000_000, 1e-6, 0.003),
+    ] {
+        let builder = || StaticFilter::builder().capacity(keys).fpr(rate);
+        let planned = builder().plan().unwrap().size_bytes() as f64;
+        let builder = StaticFilter::builder().fpr(rate);
+        let filter = builder.from_mixed_hashes(hashes(3, keys as usize)).unwrap();
+        let ratio = planned / filter.size_bytes() as f64;
+        assert!((ratio - 1.0).abs() < within, "{keys} keys at {rate}: {ratio}");
+    }
+}
+
+#[test]
 fn invalid_parameters_are_errors() {
     for rate in [0.0, -1.0, 1.0, 2.0, f64::NAN, 1e-10] {
         assert!(

@@ -15,15 +15,12 @@ use super::temp_hashes::TempHashes;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::input::{Input, Source};
 use crate::job_context::JobContext;
-use crate::memory::MIN_MEMORY;
+use crate::memory::{MIN_MEMORY, memory_for_filter};
 use crate::numbers::{format_count, format_keys, format_size};
 use crate::settings::Settings;
 
 /// Parts that a window is planned in: the number of generations less one.
 const WINDOW_PARTS: u64 = 3;
-
-/// Memory for reading beside a filter, if that is at most an eighth of the limit.
-const READING: u64 = 32 << 20;
 
 /// A filter that was built from lines.
 #[derive(Debug)]
@@ -68,7 +65,7 @@ fn build_line_by_line(
         }
     };
     let limit = settings.memory_limit;
-    let memory = limit.saturating_sub(READING.min(limit / 8).max(MIN_MEMORY));
+    let memory = memory_for_filter(limit);
     let mut filter = spec.empty(kind, keys, memory)?;
     let grows = kind == Scalable || spec.growing || spec.max_capacity.is_some();
     let max_bytes = spec.max_bytes(if grows { memory / 4 * 3 } else { memory });
@@ -281,6 +278,7 @@ mod tests {
                 let max = by_memory.plan().unwrap().capacity();
                 let spec = |keys| FilterSpec { capacity: Some(keys), ..spec.clone() };
                 assert!(spec(max).plan(max).unwrap().size_bytes() <= 1 << 26);
+                let settings = Settings::new(1 << 27);
                 let made = build(&spec(max), &settings, std::slice::from_ref(&input)).unwrap();
                 assert!(made.filter.as_dyn().size_bytes() <= 1 << 26);
                 let error = spec(max + 1).plan(max + 1).unwrap_err();

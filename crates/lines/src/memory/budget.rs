@@ -115,6 +115,15 @@ impl Budget {
     }
 }
 
+/// Memory for reading beside a filter, if the limit is at least twice that.
+const READING: u64 = 32 * MIB;
+
+/// Returns the largest filter in bytes that a job may fill within a memory limit.
+#[must_use]
+pub fn memory_for_filter(limit: u64) -> u64 {
+    limit - READING.min(limit / 2)
+}
+
 /// Memory reserved for records besides a filter that could use all of it.
 pub(crate) fn least_records(work: u64) -> u64 {
     (work / 16).min(256 << 20)

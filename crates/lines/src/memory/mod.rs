@@ -4,5 +4,5 @@ mod budget;
 mod limit;
 
 pub(crate) use budget::{Budget, least_records};
-pub use budget::{MEMORY_OVERHEAD, MIN_MEMORY};
+pub use budget::{MEMORY_OVERHEAD, MIN_MEMORY, memory_for_filter};
 pub use limit::MemoryLimit;

@@ -210,12 +210,9 @@ impl<'a> RibbonBuilder<'a> {
             keys.clear();
             keys.extend(raw.iter().map(|key| key.with_hash(remix(key.hash(), seed))));
             keys.sort_unstable();
-            let rows = raw.len() as u64 * 9 / 8 + WIDTH;
-            let segments = rows.div_ceil(WIDTH).max(2);
-            let segments = (segments + attempt / 4 * segments.div_ceil(32)).min(MAX_SEGMENTS);
-            let wide = wide(segments, self.share);
             let mut tried = self.layout.clone();
-            let layer = tried.push(LayerParams { seed, shards: 1, segments, wide }, true)?;
+            let numbers = last_plan(raw.len() as u64, seed, attempt, self.share);
+            let layer = tried.push(numbers, true)?;
             if solver.eliminate_all(&layer, &keys)? {
                 self.layout = tried;
                 solver.substitute(&layer, 0, self.data_of(&layer)?.rows);
@@ -305,6 +302,33 @@ fn plan(keys: u64, seed: u64, share: f64) -> LayerParams {
     let segments = (rows / shards / WIDTH as f64).round().max(2.0) as u64;
     let shards = shards as u64;
     LayerParams { seed, shards, segments, wide: wide(shards * segments, share) }
+}
+
+/// Returns the parameters of the last layer for `keys` keys, which is larger after some attempts.
+fn last_plan(keys: u64, seed: u64, attempt: u64, share: f64) -> LayerParams {
+    let segments = (keys.saturating_mul(9) / 8 + WIDTH).div_ceil(WIDTH).max(2);
+    let segments = (segments + attempt / 4 * segments.div_ceil(32)).min(MAX_SEGMENTS);
+    LayerParams { seed, shards: 1, segments, wide: wide(segments, share) }
+}
+
+/// The share of keys that a layer bumps, measured (docs/design/filters/static.md).
+const BUMPED: f64 = 0.0558;
+
+/// Returns the approximate number of bits of a ribbon of `keys` distinct keys: the exact number depends
+/// on the keys that are bumped.
+pub(in super::super) fn planned_bits(keys: u64, rate: f64) -> Result<u64> {
+    let (mut layout, share) = columns_for::<u64>(rate, keys)?;
+    let mut left = keys;
+    while left > 0 {
+        if left <= LAST as u64 || layout.layers().len() as u64 + 1 == MAX_LAYERS {
+            layout.push(last_plan(left, 0, 0, share), true)?;
+            break;
+        }
+        layout.push(plan(left, 0, share), false)?;
+        left = (left as f64 * BUMPED) as u64;
+    }
+    let lines = layout.layers().len() as u64 + layout.cut_lines() + layout.row_lines();
+    Ok(lines * CacheLine::BYTES as u64 * 8)
 }
 
 /// Returns the number of segments with one column more, so that a share `share` of all keys uses it:

@@ -9,7 +9,7 @@ mod file;
 mod layout;
 mod solve;
 
-pub(super) use build::{build, build_from_ranges, layer_hash};
+pub(super) use build::{build, build_from_ranges, layer_hash, planned_bits};
 use layout::RibbonLayout;
 
 use crate::error::Result;
