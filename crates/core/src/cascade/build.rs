@@ -12,6 +12,8 @@ use crate::key::Key;
 use crate::spec::{Builder, FilterSpec};
 use crate::static_filter::{FirstStage, HashStore, SecondStage, check_fpr};
 
+/// The largest number of columns of a static filter.
+const MAX_COLUMNS: f64 = 31.0;
 /// The highest rate of the first filter.
 const MAX_FIRST_FPR: f64 = 0.5;
 
@@ -134,13 +136,16 @@ impl OtherCollector<'_> {
     }
 }
 
-/// Returns the rate of the first filter: twice the target rate, or less if that saves space in the
-/// second.
+/// Returns the rate of the first filter, and its number of columns if that is whole: twice the target
+/// rate, or less if that saves space in the second filter.
 ///
-/// With r members, s non-members and the rate p, the first filter takes r · log2(1/p) bits and the second
-/// r + s · p. The sum has its minimum at p = r / (s ln 2). The second contains half of the other keys.
-fn first_fpr(target: f64, members: u64, non_members: u64) -> f64 {
-    let best = members as f64 / (core::f64::consts::LN_2 * non_members.max(1) as f64);
-    let fpr = if members == 0 { target } else { best.min(2.0 * target) };
-    fpr.clamp(FilterSpec::MIN_STATIC_FPR, MAX_FIRST_FPR)
+/// With r members, s non-members and c columns the first filter takes r · c bits and the second
+/// r + s / 2^c. One column more pays as long as it takes s / 2^(c+1) > r keys off the second. For the
+/// share of the members that have one more the sum is linear, so that the best number is whole.
+fn first_fpr(target: f64, members: u64, non_members: u64) -> (f64, Option<u64>) {
+    let rate = (2.0 * target).clamp(FilterSpec::MIN_STATIC_FPR, MAX_FIRST_FPR);
+    let each = if members == 0 { 0.0 } else { non_members as f64 / members as f64 };
+    let columns = each.log2().ceil().clamp(1.0, MAX_COLUMNS + 1.0) - 1.0;
+    let best = (-columns).exp2();
+    if best <= rate { (best, Some(columns as u64)) } else { (rate, None) }
 }

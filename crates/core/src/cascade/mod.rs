@@ -35,9 +35,9 @@ use crate::store::{Owned, Store};
 /// A set of members that is exact for a set of known non-members, and has the target
 /// false-positive rate for all other keys. Built once from all keys.
 ///
-/// With r members, s known non-members and the rate ε it takes about log2(1/p) + 1 + p · s/r bits per
-/// member, where p is the smaller of 2 ε and 1.44 · r/s: 8.7 bits if s is 100 times r, 12.1 if it is
-/// 1000 times r, for rates of 1 % and more.
+/// With r members, s known non-members and the rate ε it takes about c + 1 + s/r · 2^-c bits per member
+/// for c columns, the best number or at least log2(1/ε) - 1: 8.7 bits if s is 100 times r, 12.2 if it
+/// is 1000 times r, for rates of 0.8 and 0.1 % and more.
 ///
 /// ```
 /// use petal::FilterCascade;

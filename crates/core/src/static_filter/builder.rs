@@ -120,7 +120,7 @@ impl StaticCollector<'_> {
             CollectedKeys::Ranges(ranges) => ranges,
         };
         let rate = checked_fpr(&spec, ranges.count())?;
-        let wanted = Wanted { rate, seed: 0, threads };
+        let wanted = Wanted { rate, columns: None, seed: 0, threads };
         let (table, keys) = if spec.filter_type == FilterType::StaticFuse {
             let (table, keys) = fuse::build_from_ranges(&mut ranges, &wanted)?;
             (Table::Fuse(table), keys)
@@ -138,7 +138,8 @@ pub(super) fn threads_for(threads: NonZeroUsize, keys: usize) -> NonZeroUsize {
 
 fn made_of(spec: &FilterSpec, threads: NonZeroUsize, hashes: &mut [u64]) -> Result<StaticFilter> {
     let rate = checked_fpr(spec, hashes.len() as u64)?;
-    let wanted = Wanted { rate, seed: 0, threads: threads_for(threads, hashes.len()) };
+    let threads = threads_for(threads, hashes.len());
+    let wanted = Wanted { rate, columns: None, seed: 0, threads };
     let mut spare = words(hashes.len())?;
     let spare = &mut lines_as_words_mut(spare.lines_mut())[..hashes.len()];
     let (table, keys) = if spec.filter_type == FilterType::StaticFuse {

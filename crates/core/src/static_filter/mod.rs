@@ -79,6 +79,8 @@ enum Table<S> {
 #[derive(Clone, Copy)]
 struct Wanted {
     rate: f64,
+    /// The number of columns of a ribbon; `None`: as the rate needs.
+    columns: Option<u64>,
     /// False positives of ribbons with different seeds are independent.
     seed: u64,
     threads: NonZeroUsize,

@@ -59,8 +59,12 @@ impl<'a> FirstStage<'a> {
         self.members.extend(hashes)
     }
 
-    /// Builds the filter of the members. `rate_of` returns its rate for their number.
-    pub(crate) fn finish(self, rate_of: impl FnOnce(u64) -> f64) -> Result<SecondStage<'a>> {
+    /// Builds the filter of the members. `rate_of` returns its rate for their number, and its number of
+    /// columns if that is whole.
+    pub(crate) fn finish(
+        self,
+        rate_of: impl FnOnce(u64) -> (f64, Option<u64>),
+    ) -> Result<SecondStage<'a>> {
         let Self { spec, threads, spill, members } = self;
         let mut members = members.finish();
         let mut distinct = 0;
@@ -77,7 +81,8 @@ impl<'a> FirstStage<'a> {
                 })?;
             }
         }
-        let wanted = Wanted { rate: rate_of(distinct), seed: SEEDS[0], threads };
+        let (rate, columns) = rate_of(distinct);
+        let wanted = Wanted { rate, columns, seed: SEEDS[0], threads };
         let (table, count) = match &mut members {
             CollectedKeys::Memory(hashes) => {
                 let wanted = Wanted { threads: threads_for(threads, hashes.len()), ..wanted };
@@ -135,7 +140,8 @@ impl SecondStage<'_> {
     /// If hashes are in both lists.
     pub(crate) fn finish(self) -> Result<[StaticFilter; 2]> {
         let Self { spec, threads, first, keys, .. } = self;
-        let wanted = Wanted { rate: SECOND_RATE, seed: SEEDS[1], threads };
+        let columns = Some(SECOND_COLUMNS);
+        let wanted = Wanted { rate: SECOND_RATE, columns, seed: SEEDS[1], threads };
         let (table, count) = match keys.finish() {
             CollectedKeys::Memory(mut keys) => {
                 let wanted = Wanted { threads: threads_for(threads, keys.len()), ..wanted };

@@ -20,10 +20,10 @@ use crate::no_std::*;
 use core::num::NonZeroUsize;
 use core::ops::Range;
 
+use super::super::Wanted;
 use super::super::keys::{CollectedKeys, HashedKey, KeyCollector, default_keys, grow};
 use super::super::ranges::{Mix, RangedKeys, Spill, not_random};
 use super::super::sort::{compact, cut_off, drop_duplicates, reserve, share_work, sort};
-use super::super::{SECOND_COLUMNS, Wanted};
 use super::RibbonTable;
 use super::layout::{LayerParams, MAX_COLUMNS, MAX_LAYERS, MAX_SEGMENTS, RibbonLayout};
 use super::solve::Solver;
@@ -59,7 +59,7 @@ pub(in super::super) fn build<K: HashedKey>(
     spare: &mut [K],
     wanted: &Wanted,
 ) -> Result<(RibbonTable<Owned>, u64)> {
-    let mut builder = RibbonBuilder::new::<K>(wanted)?;
+    let mut builder = RibbonBuilder::new(wanted)?;
     builder.add_layers(hashes, spare)?;
     builder.finish()
 }
@@ -69,7 +69,7 @@ pub(in super::super) fn build_from_ranges<K: HashedKey>(
     keys: &mut RangedKeys<'_>,
     wanted: &Wanted,
 ) -> Result<(RibbonTable<Owned>, u64)> {
-    let mut builder = RibbonBuilder::new::<K>(wanted)?;
+    let mut builder = RibbonBuilder::new(wanted)?;
     let mut next = builder.add_layer_of_ranges::<K>(keys)?;
     loop {
         match next {
@@ -110,8 +110,8 @@ struct LayerData<'a> {
 }
 
 impl<'a> RibbonBuilder<'a> {
-    fn new<K: HashedKey>(wanted: &'a Wanted) -> Result<Self> {
-        let (layout, share) = columns_for::<K>(wanted.rate, 0)?;
+    fn new(wanted: &'a Wanted) -> Result<Self> {
+        let (layout, share) = columns_for(wanted, 0)?;
         let (cuts, rows) = (Owned::zeroed(0)?, Owned::zeroed(0)?);
         Ok(Self { wanted, layout, share, cuts, rows, keys: 0 })
     }
@@ -127,10 +127,10 @@ impl<'a> RibbonBuilder<'a> {
     }
 
     /// Notes the number of keys of the first layer.
-    fn count<K: HashedKey>(&mut self, keys: usize) -> Result<()> {
+    fn count(&mut self, keys: usize) -> Result<()> {
         if self.layout.layers().is_empty() {
             self.keys = keys as u64;
-            (self.layout, self.share) = columns_for::<K>(self.wanted.rate, self.keys)?;
+            (self.layout, self.share) = columns_for(self.wanted, self.keys)?;
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl<'a> RibbonBuilder<'a> {
             let mut both = Vec::new();
             find_in_both(hashes, |g| if few { g } else { unmix(g, seed) }, &mut both)?;
             refuse(both)?;
-            self.count::<K>(left)?;
+            self.count(left)?;
             if !few && left <= LAST {
                 // Duplicates were dropped, and few hashes are left.
                 hashes.iter_mut().for_each(|key| *key = key.with_hash(unmix(key.hash(), seed)));
@@ -187,7 +187,7 @@ impl<'a> RibbonBuilder<'a> {
         if self.is_last() {
             return Err(not_random());
         }
-        self.count::<K>(distinct)?;
+        self.count(distinct)?;
         let layer = self.layout.push(plan(distinct as u64, seed, self.share), false)?;
         self.data_of(&layer)?;
         let beside = self.beside::<K>(spill)?;
@@ -281,13 +281,12 @@ fn refuse(mut both: Vec<u64>) -> Result<()> {
 }
 
 /// Returns a layout without layers for this rate, and the share of queries that compare one column
-/// more. The rate of hash collisions is subtracted first. Keys of two lists are told apart by one
-/// column.
-fn columns_for<K: HashedKey>(rate: f64, keys: u64) -> Result<(RibbonLayout, f64)> {
-    if K::HAS_LIST {
-        return Ok((RibbonLayout::new(SECOND_COLUMNS)?, 0.0));
+/// more. The rate of hash collisions is subtracted first.
+fn columns_for(wanted: &Wanted, keys: u64) -> Result<(RibbonLayout, f64)> {
+    if let Some(columns) = wanted.columns {
+        return Ok((RibbonLayout::new(columns)?, 0.0));
     }
-    let floor = math::hash_floor(keys);
+    let (rate, floor) = (wanted.rate, math::hash_floor(keys));
     let (columns, share) = math::static_columns((rate - floor) * aim(keys));
     if u64::from(columns) > MAX_COLUMNS {
         return Err(Error::unattainable(keys, rate, floor));
@@ -317,7 +316,8 @@ const BUMPED: f64 = 0.0558;
 /// Returns the approximate number of bits of a ribbon of `keys` distinct keys: the exact number depends
 /// on the keys that are bumped.
 pub(in super::super) fn planned_bits(keys: u64, rate: f64) -> Result<u64> {
-    let (mut layout, share) = columns_for::<u64>(rate, keys)?;
+    let wanted = Wanted { rate, columns: None, seed: 0, threads: NonZeroUsize::MIN };
+    let (mut layout, share) = columns_for(&wanted, keys)?;
     let mut left = keys;
     while left > 0 {
         if left <= LAST as u64 || layout.layers().len() as u64 + 1 == MAX_LAYERS {
