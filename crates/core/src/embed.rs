@@ -2,11 +2,13 @@
 //!
 //! * [`SerializedView`] and [`StreamDecoder`] send a filter to another process in pieces of any
 //!   size, without waiting for the whole.
+//! * [`RemoteFilter`] asks a filter in a file of a web server, without reading all of it.
 //! * [`use_global_allocator`] and [`Relocator`] keep the memory of filters under the control of the
 //!   process's allocator, which counts it and defragments it.
 
 pub use crate::any::StreamDecoder;
 pub use crate::format::serialized::SerializedView;
+pub use crate::remote::{RangeSource, RemoteFilter};
 pub use crate::store::{Relocator, use_global_allocator};
 
 // For the crates of this repository; no promise is made about them.

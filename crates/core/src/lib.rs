@@ -107,6 +107,7 @@ mod membership;
 #[cfg(not(feature = "std"))]
 mod no_std;
 mod quotient;
+mod remote;
 mod results;
 mod scalable;
 #[cfg(feature = "serde")]

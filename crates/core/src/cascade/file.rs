@@ -51,43 +51,55 @@ impl<S: Store> Save for FilterCascade<S> {
     }
 }
 
+/// Returns the headers that both filters would have alone, and where the first begins. `take` returns
+/// the line before them.
+pub(crate) fn filters_of<S: Store>(
+    header: &Header,
+    take: impl FnOnce() -> Result<S>,
+) -> Result<([Header; 2], u64)> {
+    header.check_kind(FilterType::Cascade)?;
+    header.check_no_probes()?;
+    header.check_parameters(1)?;
+    if header.extent != FILTERS {
+        return Err(Error::invalid("filters of a cascade", "2", header.extent));
+    }
+    let FilterInfo { capacity, inserted: members, .. } = header.info;
+    if capacity != members {
+        return Err(Error::invalid("capacity", "the number of members", capacity));
+    }
+    let line = take()?.lines().first().map_or([0; 8], |line| line.0.map(u64::from_le));
+    let [lines, extent, rate, columns, layers, second_extent, second_layers, keys] = line;
+    let bytes = header.data_length.saturating_sub(FIRST_LINE_BYTES);
+    let first_bytes = lines.checked_mul(CacheLine::BYTES as u64).filter(|first| *first <= bytes);
+    let Some(first_bytes) = first_bytes else {
+        return Err(Error::invalid("lines of a filter", "no more than the file has", lines));
+    };
+    let rate = f64::from_bits(rate);
+    if !(rate > 0.0 && rate < 1.0) || !(members..=MAX_INSERTED).contains(&keys) {
+        return Err(Error::invalid("filters of a cascade", "valid fields", "others"));
+    }
+    let alone = |extent, parameters: [u64; 2], target_fpr, inserted, data_length| {
+        let info = FilterInfo { capacity: inserted, target_fpr, inserted };
+        let mut alone = Header::new(FilterType::Static, extent, header.hash, info);
+        alone.parameters[..2].copy_from_slice(&parameters);
+        alone.data_length = data_length;
+        alone
+    };
+    let first = alone(extent, [columns, layers], rate, members, first_bytes);
+    let parameters = [SECOND_COLUMNS, second_layers];
+    let second = alone(second_extent, parameters, SECOND_RATE, keys, bytes - first_bytes);
+    Ok(([first, second], header.data_at() + FIRST_LINE_BYTES))
+}
+
 impl<S: Store> Load for FilterCascade<S> {
     type Store = S;
 
     fn load(header: &Header, data: &mut impl DataSource<Store = S>) -> Result<Self> {
-        header.check_kind(FilterType::Cascade)?;
-        header.check_no_probes()?;
-        header.check_parameters(1)?;
-        if header.extent != FILTERS {
-            return Err(Error::invalid("filters of a cascade", "2", header.extent));
-        }
-        let FilterInfo { capacity, target_fpr, inserted: members } = header.info;
-        if capacity != members {
-            return Err(Error::invalid("capacity", "the number of members", capacity));
-        }
-        let line = data.take(1)?.lines().first().map_or([0; 8], |line| line.0.map(u64::from_le));
-        let [lines, extent, rate, columns, layers, second_extent, second_layers, keys] = line;
-        let bytes = header.data_length.saturating_sub(FIRST_LINE_BYTES);
-        let first_bytes =
-            lines.checked_mul(CacheLine::BYTES as u64).filter(|first| *first <= bytes);
-        let Some(first_bytes) = first_bytes else {
-            return Err(Error::invalid("lines of a filter", "no more than the file has", lines));
-        };
-        let rate = f64::from_bits(rate);
-        if !(rate > 0.0 && rate < 1.0) || !(members..=MAX_INSERTED).contains(&keys) {
-            return Err(Error::invalid("filters of a cascade", "valid fields", "others"));
-        }
-        let mut load = |extent, parameters: [u64; 2], target_fpr, inserted, data_length| {
-            let info = FilterInfo { capacity: inserted, target_fpr, inserted };
-            let mut alone = Header::new(FilterType::Static, extent, header.hash, info);
-            alone.parameters[..2].copy_from_slice(&parameters);
-            alone.data_length = data_length;
-            StaticFilter::load(&alone, data)
-        };
-        let first = load(extent, [columns, layers], rate, members, first_bytes)?;
-        let (second_bytes, columns) = (bytes - first_bytes, SECOND_COLUMNS);
-        let second =
-            load(second_extent, [columns, second_layers], SECOND_RATE, keys, second_bytes)?;
+        let ([first, second], _) = filters_of(header, || data.take(1))?;
+        let (first, second) =
+            (StaticFilter::load(&first, data)?, StaticFilter::load(&second, data)?);
+        let members = header.info.inserted;
+        let target_fpr = header.info.target_fpr;
         let info = CascadeInfo { members, non_members: header.parameters[0], target_fpr };
         Ok(Self { hash: header.hash, first, second, info })
     }

@@ -22,6 +22,8 @@ mod membership;
 #[doc(hidden)] // For the crates of this repository.
 pub use build::{MemberCollector, OtherCollector};
 
+pub(crate) use file::filters_of;
+
 use crate::batch::key_methods;
 use crate::error::Result;
 use crate::format::kind::FilterType;

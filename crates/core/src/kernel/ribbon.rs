@@ -17,6 +17,8 @@
 //! 2021, "Ribbon filter: practically smaller than Bloom and Xor"; Dillinger, Hübschle-Schneider,
 //! Sanders & Walzer 2022, "Fast succinct retrieval and approximate membership using ribbon".
 
+use core::ops::Range;
+
 use super::blocked::{MIX_HIGH, MIX_LOW};
 use super::primitives::{prefetch, scale};
 #[cfg(not(feature = "std"))]
@@ -172,6 +174,25 @@ impl Layer {
         }
         let bits = u32::from_le(cuts[cut.half]) >> cut.shift & 3;
         u64::from(cut.row) < CUTS[bits as usize]
+    }
+
+    /// Returns the half words that a query of a hash of this layer reads: that of its cut, and those of
+    /// its rows.
+    pub(crate) fn half_words_of(&self, g: u64) -> (Option<u64>, Range<u64>) {
+        let position = self.locate(g);
+        let cut = (!self.last).then(|| self.cut_of(position).half as u64);
+        let bits = self.key_bits(g, position);
+        (cut, bits.near as u64..(bits.far + bits.columns) as u64)
+    }
+
+    /// Returns the result of a query from the [half words](Self::half_words_of) that it reads; `None` if
+    /// the key is bumped.
+    pub(crate) fn result_of(&self, g: u64, cut: u32, rows: &[u32]) -> Option<bool> {
+        let position = self.locate(g);
+        let bits = self.key_bits(g, position);
+        let bits = KeyBits { near: 0, far: bits.far - bits.near, ..bits };
+        let cut_of_key = Cut { half: 0, ..self.cut_of(position) };
+        (!self.bumps(&[cut], cut_of_key)).then(|| matches(rows, &bits))
     }
 
     /// Returns the position of the bits of a hash of this layer.

@@ -35,6 +35,7 @@ use crate::store::{Owned, Store};
 pub(crate) use builder::{check_fpr, dimensions};
 use fuse::FuseTable;
 use ribbon::RibbonTable;
+pub(crate) use ribbon::{RibbonLayout, layout_of as ribbon_layout};
 pub(crate) use stages::{FirstStage, SECOND_COLUMNS, SECOND_RATE, SecondStage};
 
 #[doc(hidden)] // For the crates of this repository.

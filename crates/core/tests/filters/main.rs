@@ -14,6 +14,7 @@ mod folding;
 mod integers;
 mod quotient;
 mod rates;
+mod remote;
 mod scalable;
 mod serde;
 mod sizing;

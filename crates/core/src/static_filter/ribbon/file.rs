@@ -43,24 +43,7 @@ impl<S: Store> RibbonTable<S> {
         header: &Header,
         data: &mut impl DataSource<Store = S>,
     ) -> Result<Self> {
-        header.check_parameters(PARAMETERS)?;
-        let [columns, layers, ..] = header.parameters;
-        if layers > MAX_LAYERS {
-            return Err(header.bad_parameter(1, "at most 16 layers"));
-        }
-        let mut layout = RibbonLayout::new(columns)?;
-        let directory = data.take(layers)?;
-        for (number, line) in (1..).zip(directory.lines()) {
-            let [seed, shards, segments, wide, rest @ ..] = line.0.map(u64::from_le);
-            if rest != [0; 4] {
-                return Err(Error::invalid("a layer's last four words", "0", "others"));
-            }
-            layout.push(LayerParams { seed, shards, segments, wide }, number == layers)?;
-        }
-        if header.extent != layout.rows() {
-            return Err(Error::invalid("extent", "the half words of rows", header.extent));
-        }
-        header.check_lines(layers + layout.cut_lines() + layout.row_lines())?;
+        let layout = layout_of(header, |layers| data.take(layers))?;
         let cuts = data.take(layout.cut_lines())?;
         let rows = data.take(layout.row_lines())?;
         Ok(Self::from_parts(layout, cuts, rows))
@@ -85,6 +68,32 @@ impl RibbonTable<Owned> {
         self.cuts.relocate(relocator);
         self.rows.relocate(relocator);
     }
+}
+
+/// Returns the layout by the header and the directory, whose lines `take` returns.
+pub(crate) fn layout_of<D: Store>(
+    header: &Header,
+    take: impl FnOnce(u64) -> Result<D>,
+) -> Result<RibbonLayout> {
+    header.check_parameters(PARAMETERS)?;
+    let [columns, layers, ..] = header.parameters;
+    if layers > MAX_LAYERS {
+        return Err(header.bad_parameter(1, "at most 16 layers"));
+    }
+    let mut layout = RibbonLayout::new(columns)?;
+    let directory = take(layers)?;
+    for (number, line) in (1..).zip(directory.lines()) {
+        let [seed, shards, segments, wide, rest @ ..] = line.0.map(u64::from_le);
+        if rest != [0; 4] {
+            return Err(Error::invalid("a layer's last four words", "0", "others"));
+        }
+        layout.push(LayerParams { seed, shards, segments, wide }, number == layers)?;
+    }
+    if header.extent != layout.rows() {
+        return Err(Error::invalid("extent", "the half words of rows", header.extent));
+    }
+    header.check_lines(layers + layout.cut_lines() + layout.row_lines())?;
+    Ok(layout)
 }
 
 /// Checks that the half words after the last used one are zero.

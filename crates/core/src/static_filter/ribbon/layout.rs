@@ -22,7 +22,7 @@ pub(super) const HALVES: u64 = CacheLine::BYTES as u64 / 4;
 
 /// The layers of a static filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RibbonLayout {
+pub(crate) struct RibbonLayout {
     columns: u64,
     layers: Vec<Layer>,
     /// The number of half words of the rows of all layers.
@@ -79,7 +79,7 @@ impl RibbonLayout {
         self.columns
     }
 
-    pub(super) fn layers(&self) -> &[Layer] {
+    pub(crate) fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
@@ -99,7 +99,7 @@ impl RibbonLayout {
     }
 
     /// Returns the number of lines of cuts.
-    pub(super) fn cut_lines(&self) -> u64 {
+    pub(crate) fn cut_lines(&self) -> u64 {
         self.cuts.div_ceil(HALVES)
     }
 

@@ -10,7 +10,8 @@ mod layout;
 mod solve;
 
 pub(super) use build::{build, build_from_ranges, layer_hash, planned_bits};
-use layout::RibbonLayout;
+pub(crate) use file::layout_of;
+pub(crate) use layout::RibbonLayout;
 
 use crate::error::Result;
 use crate::explanation::{ExplainedPart, Explanation};
