@@ -82,7 +82,7 @@ pub use error::{Advice, Error, ErrorKind, Result, Setting, io_text, is_disk_full
 pub use files::{Lock, atomic_file};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterSpec, LineBuffer,
-    LineFilter, LineFilterMut, LineHash, METADATA, RemoveCounts, build, check, count_lines,
+    LineFilter, LineFilterMut, LineHash, METADATA, RemoteFilter, RemoveCounts, build, check, count_lines,
     explain_full, fill, filter_metadata, recorded_keys, recorded_log_id, recorded_spelling,
     recorded_transforms, remove, union_metadata, with_keys_of, with_log_id, with_spelling,
 };

@@ -200,7 +200,7 @@ pub(crate) struct RemoveArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// Filter file
+    /// Filter file, or its address: https://… or s3://…, asked in parts
     #[arg(value_name = "FILTER")]
     pub(crate) filter: PathBuf,
     #[command(flatten)]

@@ -7,7 +7,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use petal::Membership;
 use petal_interop::ForeignFilter;
 use petal_lines::{CheckOptions, ErrorKind, LineFilter, Settings, Source, check};
 
@@ -16,9 +15,9 @@ use crate::files::foreign_file::ForeignLines;
 use crate::text;
 
 /// Checks one of petal's own filters.
-pub(super) fn in_native(
+pub(super) fn in_native<F: LineFilter + ?Sized>(
     settings: &Settings<'_>,
-    filter: &dyn Membership,
+    filter: &F,
     path: &Path,
     members: &Source,
 ) -> Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use petal::{AnyFilter, Mapped};
 use petal_lines::{
-    AllowList, CheckCounts, CheckOptions, MIN_MEMORY, Settings, Source, Spelling, check,
+    AllowList, CheckCounts, CheckOptions, MIN_MEMORY, ObjectUrl, RemoteFilter, Settings, Source, Spelling, check,
     recorded_spelling,
 };
 
@@ -28,8 +28,15 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     filter_file::check_memory_limit(settings.memory_limit)?;
     let inputs = args.inputs.sources();
     let swapped = foreign_file::explain_swapped("check", &args.filter, &inputs);
-    let left = filter_file::memory_beside(&args.filter, settings.memory_limit).map_err(&swapped)?;
-    let filter = QueriedFilter::open(args, settings.memory_limit).map_err(&swapped)?;
+    let address = match Source::from_arg(&args.filter) {
+        Source::Object(url) => Some(url),
+        _ => None,
+    };
+    let left = match &address {
+        Some(_) => settings.memory_limit,
+        None => filter_file::memory_beside(&args.filter, settings.memory_limit).map_err(&swapped)?,
+    };
+    let filter = QueriedFilter::open(args, address, settings.memory_limit).map_err(&swapped)?;
     filter.adopt_transforms(&args.filter, &mut settings)?;
     settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
     let allow_list = args.allow.as_ref().map(Source::from_arg);
@@ -76,10 +83,15 @@ enum QueriedFilter {
     Read(AnyFilter, String),
     /// A filter of another program.
     Foreign(ForeignLines<Bytes>),
+    /// A filter at an address.
+    Remote(Box<RemoteFilter>),
 }
 
 impl QueriedFilter {
-    fn open(args: &CheckArgs, memory: u64) -> Result<Self> {
+    fn open(args: &CheckArgs, address: Option<ObjectUrl>, memory: u64) -> Result<Self> {
+        if let Some(url) = address {
+            return Ok(Self::Remote(Box::new(RemoteFilter::open(&url)?)));
+        }
         let filter = match foreign_file::open(&args.filter, args.foreign.format, memory)? {
             AnyFile::Foreign(filter) => {
                 return filter.with_key_type(args.foreign.key_type).map(Self::Foreign);
@@ -105,6 +117,7 @@ impl QueriedFilter {
         match self {
             Self::Mapped(filter) => Some(filter.metadata()),
             Self::Read(_, metadata) => Some(metadata),
+            Self::Remote(filter) => Some(filter.metadata()),
             Self::Foreign(_) => None,
         }
     }
@@ -114,6 +127,7 @@ impl QueriedFilter {
         let inserted = match self {
             Self::Mapped(filter) => filter.as_dyn().inserted(),
             Self::Read(filter, _) => filter.as_dyn().inserted(),
+            Self::Remote(filter) => filter.inserted(),
             Self::Foreign(filter) => return filter.spelling(),
         };
         recorded_spelling(self.metadata()?, inserted)
@@ -123,7 +137,7 @@ impl QueriedFilter {
     /// than its file.
     fn memory_beside(&self, memory: u64) -> Option<u64> {
         match self {
-            Self::Mapped(_) | Self::Read(..) => None,
+            Self::Mapped(_) | Self::Read(..) | Self::Remote(_) => None,
             Self::Foreign(filter) => Some(memory.saturating_sub(filter.memory()).max(MIN_MEMORY)),
         }
     }
@@ -139,6 +153,7 @@ impl QueriedFilter {
             Self::Mapped(filter) => check(settings, filter.as_dyn(), inputs, options, sink),
             Self::Read(filter, _) => check(settings, filter.as_dyn(), inputs, options, sink),
             Self::Foreign(filter) => check(settings, filter, inputs, options, sink),
+            Self::Remote(filter) => check(settings, &**filter, inputs, options, sink),
         }
     }
 
@@ -152,6 +167,7 @@ impl QueriedFilter {
                 assert_members::in_native(settings, filter.as_dyn(), path, members)
             }
             Self::Foreign(filter) => assert_members::in_foreign(settings, filter, path, members),
+            Self::Remote(filter) => assert_members::in_native(settings, &**filter, path, members),
         }
     }
 }

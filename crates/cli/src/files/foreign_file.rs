@@ -227,8 +227,9 @@ impl<B: AsRef<[u8]> + Send + Sync> LineFilter for ForeignLines<B> {
         ForeignHash { hasher: self.0.hasher(), words: self.0.words() }
     }
 
-    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) {
+    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) -> petal_lines::Result<()> {
         self.0.contains_words(words, found);
+        Ok(())
     }
 }
 

@@ -94,6 +94,50 @@ fn filters_are_built_from_objects_into_objects() {
     assert_eq!(count, "1000\n");
 }
 
+#[test]
+#[ignore = "needs Ceph in PETAL_PEERS"]
+fn filters_in_a_store_are_asked_in_parts() {
+    let (server, dir) = (Server::get(), TestDir::new());
+    let (members, others) = (lines(7, 200_000), lines(8, 3000));
+    dir.write("members", &members);
+    dir.write("others", &others);
+    dir.write("unlisted", &lines(9, 100_000));
+    let one = members.split_inclusive(|byte| *byte == b'\n').next().unwrap();
+    for args in ["", "--type classic", "--type static", "--not-in unlisted"] {
+        dir.run(&format!("build -p 1% {args} -o known.petal members")).ok();
+        let filter = dir.read("known.petal");
+        server.put("known.petal", &filter);
+        for verb in ["check -v", "check -c -j 1", "check --assert-members members"] {
+            let expected = dir.run(&format!("{verb} known.petal others")).ok();
+            let found = run(&dir, &direct(), &format!("{verb} s3://lines/known.petal others")).ok();
+            assert!(found == expected, "{args} {verb}");
+        }
+        // A line takes a few small requests.
+        let proxy = Proxy::new(server.port, |_, _| Fault::None);
+        dir.write("one", one);
+        let found = run(&dir, &proxy.endpoint(), "check s3://lines/known.petal one").ok();
+        assert!(found == one, "{args}");
+        let requests = proxy.count("GET");
+        assert!(requests <= 9, "{args}: {requests} requests");
+        // A new version of the file is noticed.
+        let proxy = Proxy::new(server.port, move |number, _| {
+            if number == 1 {
+                Server::get().put("known.petal", &[&filter[..], b" "].concat());
+            }
+            Fault::None
+        });
+        let error = run(&dir, &proxy.endpoint(), "check s3://lines/known.petal others").failure();
+        assert!(error.contains("s3://lines/known.petal: "), "{error}");
+    }
+    dir.run("build --type static-fuse -o known.petal members").ok();
+    server.put("known.petal", &dir.read("known.petal"));
+    let error = run(&dir, &direct(), "check s3://lines/known.petal others").failure();
+    assert!(error.contains("is not queried in parts"), "{error}");
+    server.put("known.petal", b"no filter");
+    let error = run(&dir, &direct(), "check s3://lines/known.petal others").failure();
+    assert!(error.contains("s3://lines/known.petal: "), "{error}");
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 #[ignore = "needs Ceph in PETAL_PEERS"]

@@ -33,7 +33,10 @@ pub trait LineFilter: Sync {
     fn line_hash(&self) -> Self::Hash;
 
     /// Looks up hashes: `found` gets a result for each line.
-    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults);
+    ///
+    /// # Errors
+    /// If the filter cannot be read.
+    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) -> Result<()>;
 }
 
 /// A filter that lines can be inserted into.
@@ -81,8 +84,9 @@ impl LineFilter for dyn Membership + '_ {
         self.hash_spec()
     }
 
-    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) {
+    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) -> Result<()> {
         self.contains_mixed_hashes(words, found);
+        Ok(())
     }
 }
 
@@ -93,8 +97,9 @@ impl LineFilter for dyn MembershipMut + '_ {
         self.hash_spec()
     }
 
-    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) {
+    fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) -> Result<()> {
         self.contains_mixed_hashes(words, found);
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ mod line_buffer;
 mod line_filter;
 mod metadata;
 mod query;
+mod remote_filter;
 mod spec;
 mod temp_hashes;
 
@@ -22,4 +23,5 @@ pub use metadata::{
 };
 pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
+pub use remote_filter::RemoteFilter;
 pub use spec::FilterSpec;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 use super::allow_list::AllowList;
 use super::hashing::{hashing, refuse_bad_line};
@@ -61,13 +62,17 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     let mut printer = context.started_printer(rows.outputs(), inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = hashing(hash);
+    let failed = Mutex::new(None);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         hash(batch, scratch);
         scratch.selected.clear();
         if scratch.bad_line.is_some() {
             return;
         }
-        filter.contains_hashes(&scratch.hashes, &mut scratch.results);
+        if let Err(error) = filter.contains_hashes(&scratch.hashes, &mut scratch.results) {
+            failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            return;
+        }
         let answers = &scratch.results;
         let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.key(line)));
         let found = |line| answers.get(line) && !allowed(line);
@@ -75,6 +80,10 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     };
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         refuse_bad_line(&inputs, batch, scratch)?;
+        // Batches that failed print nothing.
+        if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(error);
+        }
         for &line in &scratch.selected {
             printer.line(batch.line(line))?;
         }

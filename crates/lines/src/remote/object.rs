@@ -1,6 +1,7 @@
 //! An object that was opened.
 
 use std::io;
+use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -40,6 +41,11 @@ impl ObjectInput {
     pub(crate) fn version(&self) -> (u64, i64) {
         let Version { etag, modified, .. } = &self.version;
         (xxh3_64(format!("{etag:?}").as_bytes()), *modified)
+    }
+
+    /// Reads ranges with a request for each; returns their bytes, one range after the other.
+    pub(crate) fn read_ranges(&self, ranges: &[Range<u64>]) -> io::Result<Vec<u8>> {
+        self.location.read_all(ranges, &self.version)
     }
 
     /// Reads from a position with one request. Returns 0 at the end.

@@ -25,6 +25,9 @@ use super::failure::{Failure, OTHER_ETAG};
 /// The runtime, once its thread has started.
 static RUNTIME: OnceLock<Handle> = OnceLock::new();
 
+/// Requests of small ranges that run at the same time.
+const REQUESTS_AT_ONCE: usize = 16;
+
 /// Held while the runtime is started.
 static STARTING: Mutex<()> = Mutex::new(());
 
@@ -203,6 +206,22 @@ impl Location {
     pub(super) fn read(&self, range: Range<u64>, version: &Version) -> io::Result<Vec<u8>> {
         let bytes = wait(self.clone().range(range, version.clone()))?;
         bytes.map_err(|failure| failure.into_io(&self.name))
+    }
+
+    /// Requests ranges of this version, several at the same time; returns their bytes, one range after
+    /// the other.
+    pub(super) fn read_all(&self, ranges: &[Range<u64>], version: &Version) -> io::Result<Vec<u8>> {
+        let request = |range: &Range<u64>| self.clone().range(range.clone(), version.clone());
+        let requests: Vec<_> = ranges.iter().map(request).collect();
+        let all = async move {
+            let mut answers = futures_util::stream::iter(requests).buffered(REQUESTS_AT_ONCE);
+            let mut bytes = Vec::new();
+            while let Some(piece) = answers.next().await {
+                bytes.extend_from_slice(&piece?);
+            }
+            Ok(bytes)
+        };
+        wait(all)?.map_err(|failure: Failure| failure.into_io(&self.name))
     }
 
     /// Writes the object with one request.

@@ -273,12 +273,13 @@ impl LineFilter for Shared<'_> {
         self.hash.clone()
     }
 
-    fn contains_hashes(&self, hashes: &[u64], found: &mut BatchResults) {
+    fn contains_hashes(&self, hashes: &[u64], found: &mut BatchResults) -> petal_lines::Result<()> {
         match self.filter.read_detached() {
             Ok(state) => state.contains_hashes(hashes, found),
             // A panic in another thread: any line may be in the filter.
             Err(_) => found.fill_with(hashes.len() / self.hash.words_per_hash, |_| true),
         }
+        Ok(())
     }
 }
 
