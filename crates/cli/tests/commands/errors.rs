@@ -178,14 +178,17 @@ fn too_little_memory_is_an_error() {
         failure(&dir, &format!("{command} -m 1K"), &["-m", "8 MiB"]);
     }
     // A filter larger than the limit: both remedies.
-    failure(&dir, "build -o f -n 1e7 -p 0.001 -m 8M a", &["raise -m", "leave out -p"]);
+    failure(&dir, "build -o f -n 1e7 -p 0.001 --size 8M a", &["raise --size", "leave out -p"]);
     // The rate of a filter of that size would be useless, so leaving out -p is not advised.
-    failure(&dir, "build -o f -n 1e7 -p 0.001 -m 1M a", &["raise -m", "or lower -n"]);
+    failure(&dir, "build -o f -n 1e7 -p 0.001 --size 1M a", &["raise --size", "or lower -n"]);
     let line = dir.run_with("common --approx -n 1e9 -p 1e-6 -m 8M a -", b"x\n").failure();
     assert!(line.contains("-m") && line.contains("-p"), "{line}");
     let line = dir.run_with("common --approx -p 1e-6 a -", b"x\n").failure();
     assert!(line.contains("; specify -n"), "{line}");
-    failure(&dir, "plan -n 1e7 -p 0.001 -m 1M", &["rate"]);
+    // The limit of the process is less than the filter, and less than any job needs.
+    failure(&dir, "build -o f -n 1e7 -p 0.001 -m 8M a", &["the memory limit leaves; raise -m"]);
+    failure(&dir, "build -o f -n 10 -m 7M a", &["-m", "7 MiB", "8 MiB", "raise"]);
+    failure(&dir, "plan -n 1e7 -p 0.001 --size 1M", &["rate"]);
     dir.run("build -o f -n 20_000_000 -p 0.01 a").ok();
     failure(&dir, "check -m 8M f a", &["f: the filter takes", "raise -m"]);
     failure(&dir, "add -m 8M f a", &["f: the filter takes", "raise -m"]);

@@ -27,7 +27,7 @@ fn every_kernel_builds_the_same_file_and_checks_alike() {
 fn unavailable_kernel_is_an_error() {
     for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_available()) {
         let name = kernel.name();
-        let line = run(["--kernel", name, "plan", "-n", "5", "-m", "1K"]).failure();
+        let line = run(["--kernel", name, "plan", "-n", "5", "--size", "1K"]).failure();
         assert!(
             line.starts_with(&format!("petal: --kernel: this processor does not support {name};")),
             "{line}"
@@ -35,7 +35,7 @@ fn unavailable_kernel_is_an_error() {
         assert!(line.contains("use one of portable"), "{line}");
     }
     for name in ["abacus", "", "AVX2"] {
-        let line = run(["plan", "-n", "5", "-m", "1K", "--kernel", name]).failure();
+        let line = run(["plan", "-n", "5", "--size", "1K", "--kernel", name]).failure();
         assert!(
             line.contains(&format!("'{name}' is not a kernel; use one of portable, ")),
             "{line}"

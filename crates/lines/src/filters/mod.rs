@@ -8,6 +8,7 @@ mod line_buffer;
 mod line_filter;
 mod metadata;
 mod query;
+mod shared_hashes;
 mod spec;
 mod temp_hashes;
 
