@@ -363,6 +363,13 @@ fn full_disk_is_an_error() {
             assert!(!dir.files.file("out").exists());
         }
     }
+    for kind in ["static", "static-fuse", "cascade --not-in none"] {
+        dir.write("none", "x\n");
+        let args = format!("build --type {kind} -q -m 8M -T full -o out a a b");
+        let line = inside(&format!("\"$petal\" {args}; r=$?; ls -A full; exit $r")).failure();
+        assert!(line.contains("full: no space left while"), "{args}: {line}");
+        assert!(!dir.files.file("out").exists());
+    }
     let line = inside("cat a | \"$petal\" common -q -T full b -").failure();
     assert!(line.contains("full: no space left while copying"), "{line}");
     // While writing the output: an existing file is not changed.
@@ -515,6 +522,7 @@ fn signal_removes_temporary_files_and_keeps_outputs() {
             "diff --strategy narrow -m 8M -j 2 a b -o out",
             "dedup --strategy partition -m 8M -j 1 a b -o out",
             "build -j 1 -o out a b",
+            "build --type static -m 8M -j 1 -o out a b",
             // Copies standard input, which does not end, to the temporary directory.
             "common --strategy partition a - -o out",
         ] {

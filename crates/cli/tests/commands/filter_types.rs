@@ -248,6 +248,22 @@ fn conflicting_build_options_are_errors() {
     }
 }
 
+/// In much memory and in little, from files and from pipes.
+#[test]
+fn cascade_of_the_same_lines_is_the_same_file() {
+    let dir = TestDir::new();
+    write_lines(&dir.files.file("bad"), 0..400_000);
+    write_lines(&dir.files.file("good"), 400_000..1_600_000);
+    dir.run("build -q -o files --not-in good bad").ok();
+    for (limit, inputs) in
+        [("1G", "<(cat good) <(cat bad)"), ("8M", "<(cat good) bad"), ("8M", "good bad")]
+    {
+        dir.sh(&format!("exec $petal build -q -m {limit} -o other --not-in {inputs}")).ok();
+        assert!(dir.read("other") == dir.read("files"), "{limit} {inputs}");
+    }
+    assert_eq!(dir.run("check -c files bad good").text(), "400000\n");
+}
+
 #[test]
 fn plan_matches_build() {
     let dir = dir();
