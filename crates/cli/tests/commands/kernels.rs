@@ -10,7 +10,7 @@ fn every_kernel_builds_the_same_file_and_checks_alike() {
     write_lines(&dir.files.file("a"), 0..5000);
     write_lines(&dir.files.file("b"), 4000..9000);
     // Blocks of one and of two cache lines, with probes in all lanes and in some.
-    for shape in ["-p 0.01", "-p 0.004", "-p 1e-6", "-m 3K", "-m 64K"] {
+    for shape in ["-p 0.01", "-p 0.004", "-p 1e-6", "--size 3K", "--size 64K"] {
         let mut law = None;
         for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()) {
             let name = kernel.name();

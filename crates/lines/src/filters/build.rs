@@ -41,6 +41,9 @@ pub struct BuiltFilter {
 /// cannot be read, or must be counted first and can be read only once.
 pub fn build(spec: &FilterSpec, settings: &Settings<'_>, inputs: &[Source]) -> Result<BuiltFilter> {
     let kind = spec.filter_type()?;
+    if settings.memory_limit < MIN_MEMORY {
+        return Err(Error::memory_too_small(settings.memory_limit, MIN_MEMORY));
+    }
     match kind.is_fixed() {
         true => build_at_once(spec, kind, settings, inputs),
         false => build_line_by_line(spec, kind, settings, inputs),
@@ -73,7 +76,15 @@ fn build_line_by_line(
     let left = limit - if grows { max_bytes.min(memory) } else { filter.as_dyn().size_bytes() };
     let reading = Settings { memory_limit: left.max(MIN_MEMORY), ..settings.clone() };
     let filled = fill(&reading, filter.as_dyn_mut()?, inputs, max_bytes);
-    let lines = filled.map_err(|error| explain_full(error, filter.as_dyn()))?.lines;
+    let explain = |error: Error| match spec.size {
+        Some(size) if size == max_bytes => {
+            let raise = Advice::Raise(Setting::MemoryLimit);
+            error.replace_advice(&raise, Advice::Raise(Setting::Size))
+        }
+        _ => error,
+    };
+    let filled = filled.map_err(|error| explain(explain_full(error, filter.as_dyn())));
+    let lines = filled?.lines;
     Ok(BuiltFilter { filter, lines, passes })
 }
 
