@@ -76,7 +76,7 @@ def test_numbers_equal_the_library(calculator):
     rng = random.Random(20)
     for case in range(200):
         filter_type, fields = random_fields(rng)
-        flags = {"n": "-n", "p": "-p", "m": "-m", "k": "-k"}
+        flags = {"n": "-n", "p": "-p", "m": "--size", "k": "-k"}
         args = [text for name, value in fields.items() for text in (flags[name], f"{value}{'K' * (name == 'm')}")]
         # Without a type the program plans bloom and classic.
         args += [] if filter_type in ("bloom", "classic") else ["--type", filter_type]

@@ -241,6 +241,35 @@ fn holds_for_check_and_add() {
     }
 }
 
+/// Builds static filters of `lines` lines from a pipe in little and in much memory: the same file.
+fn static_filters_hold(lines: u64, limit: u64) {
+    let dir = TestDir::new();
+    for kind in ["static", "static-fuse"] {
+        let build = |limit: u64, out: &str| {
+            let args = format!("build --type {kind} -p 0.0078125 -q -m {limit}M -o {out}");
+            within(&dir.sh(&format!("exec $petal {args} <(seq {lines})")), limit, &args);
+        };
+        build(limit, "small");
+        build(4096, "large");
+        assert!(dir.read("small") == dir.read("large"), "{kind}");
+        let bits = dir.read("small").len() as f64 * 8.0 / lines as f64;
+        let most = if kind == "static" { 7.15 } else { 7.8 };
+        assert!(bits < most, "{kind}: {bits} bits for a line");
+    }
+}
+
+#[test]
+fn holds_for_static_filters_from_pipes() {
+    static_filters_hold(3_000_000, 16);
+}
+
+#[test]
+#[ignore = "the long form: 2 · 10⁸ lines, some minutes"]
+fn holds_for_large_static_filters() {
+    static_filters_hold(20_000_000, 64);
+    static_filters_hold(200_000_000, 512);
+}
+
 #[test]
 #[ignore = "the long form: the whole matrix, some ten minutes"]
 fn holds_for_the_whole_matrix() {

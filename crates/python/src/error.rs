@@ -322,6 +322,7 @@ impl IntoPyErr for petal_lines::Error {
 fn argument(setting: Setting) -> &'static str {
     match setting {
         Setting::MemoryLimit => "memory_limit=",
+        Setting::Size => "size=",
         Setting::Fpr => "fpr=",
         Setting::Capacity => "capacity=",
         Setting::MaxCapacity => "max_capacity=",

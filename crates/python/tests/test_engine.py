@@ -114,7 +114,8 @@ def test_outputs_equal_those_of_the_program(tmp_path: Path, program: Path):
 BUILDS = [
     ({}, []),
     ({"capacity": 50_000, "fpr": 1e-4, "seed": 5}, ["-n5e4", "-p1e-4", "--seed=5"]),
-    ({"memory_limit": "64K"}, ["-m64K"]),
+    ({"size": "64K"}, ["--size=64K"]),
+    ({"size": "100M"}, ["--size=100M"]),
     ({"memory_limit": "100M"}, ["-m100M"]),
     ({"type": "classic"}, ["--type=classic"]),
     ({"type": "counting", "width": 3}, ["--type=counting", "--width=3"]),
@@ -125,6 +126,7 @@ BUILDS = [
     ({"type": "scalable", "capacity": 1000}, ["--growing", "-n1000"]),
     ({"type": "windowed", "last": 4000}, ["--last=4000"]),
     ({"type": "static", "fpr": 1e-3}, ["--type=static", "-p1e-3"]),
+    ({"type": "static", "memory_limit": "8M"}, ["--type=static", "-m8M"]),
 ]
 
 

@@ -119,7 +119,7 @@ fn probes_are_the_best_for_the_capacity_unless_chosen() {
 fn probes_are_free_beside_a_rate_and_beside_memory() {
     let dir = dir();
     for filter_type in ["bloom", "classic", "counting", "counting-classic"] {
-        for size in ["-n 1000 -p 1% -k 5", "-n 1000 -m 4K -k 5", "-p 1% -k 5"] {
+        for size in ["-n 1000 -p 1% -k 5", "-n 1000 --size 4K -k 5", "-p 1% -k 5"] {
             let args = format!("--type {filter_type} {size}");
             let info = built(&dir, &args);
             assert_eq!(info["layout"]["probes"], 5, "{args}");
@@ -134,7 +134,7 @@ fn probes_are_free_beside_a_rate_and_beside_memory() {
     // Memory and probes alone: the capacity at which half of the bits are set.
     let plan = &json(&dir, "plan --json --type classic --bits 1000000 -k 10")["plans"][0];
     assert_eq!(plan["capacity"], 69_314);
-    let memory = &json(&dir, "plan --json --type counting-classic -m 512K -k 10")["plans"][0];
+    let memory = &json(&dir, "plan --json --type counting-classic --size 512K -k 10")["plans"][0];
     assert_eq!((&memory["size_bytes"], &memory["capacity"]), (&524_288.into(), &72_681.into()));
 }
 
@@ -165,10 +165,10 @@ fn least_space_is_the_same_in_plan_and_build() {
             assert!(least["fpr"].as_f64().unwrap() <= info["target_fpr"].as_f64().unwrap());
             // A limit between both sizes.
             if bytes < more {
-                built(&dir, &format!("{size} --least-space -m {bytes}B"));
-                assert_eq!(plan(&format!("--least-space -m {bytes}B")), least);
-                dir.run(&format!("build -o no {size} -m {bytes}B a")).failure();
-                dir.run(&format!("build -o no {size} --least-space -m {}B a", bytes - 64))
+                built(&dir, &format!("{size} --least-space --size {bytes}B"));
+                assert_eq!(plan(&format!("--least-space --size {bytes}B")), least);
+                dir.run(&format!("build -o no {size} --size {bytes}B a")).failure();
+                dir.run(&format!("build -o no {size} --least-space --size {}B a", bytes - 64))
                     .failure();
             }
         }
@@ -183,7 +183,7 @@ fn least_space_is_the_same_in_plan_and_build() {
 fn least_space_excludes_other_sizes() {
     let dir = dir();
     for (args, expected) in [
-        ("build -o no -m 1M --least-space a", "petal: --least-space: capacity and "),
+        ("build -o no --size 1M --least-space a", "petal: --least-space: capacity and "),
         ("build -o no --type quotient --least-space a", "petal: --least-space: a quotient filter "),
         ("plan -n 5 -p 1% --type static --least-space", "petal: --least-space: a static filter "),
     ] {
@@ -194,8 +194,8 @@ fn least_space_excludes_other_sizes() {
         "build -o no -k 3 --least-space a",
         "build -o no --bits 3e6 --least-space a",
         "build -o no --format guava --least-space a",
-        "plan -n 5 -m 1M --least-space",
-        "plan -p 1% -m 1M --least-space",
+        "plan -n 5 --size 1M --least-space",
+        "plan -p 1% --size 1M --least-space",
         "plan -n 5 -p 1% -k 3 --least-space",
         "plan common a a --least-space",
     ] {
@@ -227,7 +227,10 @@ fn impossible_bits_and_probes_are_errors() {
         ("build -o no -k 17 --bits 99 a", &["-k: a bloom filter", "--type classic"][..]),
         ("build -o no --type counting -k 17 a", &["-k: a counting", "--type counting-classic"]),
         ("build -o no --bits 1000 -k 4 -n 1000 -p 1% a", &["rate", "give"]),
-        ("build -o no --bits 1000000 -k 4 -m 1K a", &["1,000,000 bits", "raise -m", "--bits"]),
+        (
+            "build -o no --bits 1000000 -k 4 --size 1K a",
+            &["1,000,000 bits", "raise --size", "--bits"],
+        ),
         ("plan -k 10", &["not enough", "--bits"]),
         ("plan --bits 1000", &["not enough"]),
     ] {
@@ -238,7 +241,7 @@ fn impossible_bits_and_probes_are_errors() {
         "build -o no -k 0 a",
         "build -o no -k 65 a",
         "build -o no --bits 0 a",
-        "plan --bits 9 -m 9K",
+        "plan --bits 9 --size 9K",
     ] {
         assert_eq!(dir.run(args).code, Some(2), "{args}");
     }

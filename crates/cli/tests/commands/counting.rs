@@ -149,11 +149,11 @@ fn width_and_memory() {
     assert!(line.contains("--width: a bloom filter has no counters"), "{line}");
     assert_eq!(dir.run("build --type counting --width 9 -o g a").code, Some(2));
     for (kind, _) in TYPES {
-        dir.run(&format!("build -q --type {kind} -n 100000 -m 256K -o g a")).ok();
+        dir.run(&format!("build -q --type {kind} -n 100000 --size 256K -o g a")).ok();
         let size = json(&dir, "info --json g")["size_bytes"].as_u64().unwrap();
         assert!(size <= 256 << 10 && size > 250 << 10, "{kind} {size}");
-        let line = dir.run(&format!("build --type {kind} -n 1e6 -p 1% -m 1M -o h a")).failure();
-        assert!(line.contains("more than 1 MiB, the limit; raise -m"), "{line}");
+        let line = dir.run(&format!("build --type {kind} -n 1e6 -p 1% --size 1M -o h a")).failure();
+        assert!(line.contains("more than 1 MiB, the limit; raise --size"), "{line}");
     }
 }
 

@@ -178,14 +178,17 @@ fn too_little_memory_is_an_error() {
         failure(&dir, &format!("{command} -m 1K"), &["-m", "8 MiB"]);
     }
     // A filter larger than the limit: both remedies.
-    failure(&dir, "build -o f -n 1e7 -p 0.001 -m 8M a", &["raise -m", "leave out -p"]);
+    failure(&dir, "build -o f -n 1e7 -p 0.001 --size 8M a", &["raise --size", "leave out -p"]);
     // The rate of a filter of that size would be useless, so leaving out -p is not advised.
-    failure(&dir, "build -o f -n 1e7 -p 0.001 -m 1M a", &["raise -m", "or lower -n"]);
+    failure(&dir, "build -o f -n 1e7 -p 0.001 --size 1M a", &["raise --size", "or lower -n"]);
     let line = dir.run_with("common --approx -n 1e9 -p 1e-6 -m 8M a -", b"x\n").failure();
     assert!(line.contains("-m") && line.contains("-p"), "{line}");
     let line = dir.run_with("common --approx -p 1e-6 a -", b"x\n").failure();
     assert!(line.contains("; specify -n"), "{line}");
-    failure(&dir, "plan -n 1e7 -p 0.001 -m 1M", &["rate"]);
+    // The limit of the process is less than the filter, and less than any job needs.
+    failure(&dir, "build -o f -n 1e7 -p 0.001 -m 8M a", &["the memory limit leaves; raise -m"]);
+    failure(&dir, "build -o f -n 10 -m 7M a", &["-m", "7 MiB", "8 MiB", "raise"]);
+    failure(&dir, "plan -n 1e7 -p 0.001 --size 1M", &["rate"]);
     dir.run("build -o f -n 20_000_000 -p 0.01 a").ok();
     failure(&dir, "check -m 8M f a", &["f: the filter takes", "raise -m"]);
     failure(&dir, "add -m 8M f a", &["f: the filter takes", "raise -m"]);
@@ -360,6 +363,13 @@ fn full_disk_is_an_error() {
             assert!(!dir.files.file("out").exists());
         }
     }
+    for kind in ["static", "static-fuse", "cascade --not-in none"] {
+        dir.write("none", "x\n");
+        let args = format!("build --type {kind} -q -m 8M -T full -o out a a b");
+        let line = inside(&format!("\"$petal\" {args}; r=$?; ls -A full; exit $r")).failure();
+        assert!(line.contains("full: no space left while"), "{args}: {line}");
+        assert!(!dir.files.file("out").exists());
+    }
     let line = inside("cat a | \"$petal\" common -q -T full b -").failure();
     assert!(line.contains("full: no space left while copying"), "{line}");
     // While writing the output: an existing file is not changed.
@@ -512,6 +522,7 @@ fn signal_removes_temporary_files_and_keeps_outputs() {
             "diff --strategy narrow -m 8M -j 2 a b -o out",
             "dedup --strategy partition -m 8M -j 1 a b -o out",
             "build -j 1 -o out a b",
+            "build --type static -m 8M -j 1 -o out a b",
             // Copies standard input, which does not end, to the temporary directory.
             "common --strategy partition a - -o out",
         ] {

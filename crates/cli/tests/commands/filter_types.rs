@@ -206,18 +206,18 @@ fn conflicting_build_options_are_errors() {
         ("--last 50 --growing --type scalable", "--last: a scalable filter forgets no lines"),
         ("--last 50 --growing", "--growing: a windowed filter does not grow"),
         ("--type windowed", "specify --window, e.g. 7d, or --last, e.g. 1e6"),
-        ("--window 1d -m 1M", "specify -p"),
+        ("--window 1d --size 1M", "specify -p"),
         ("--not-in b --type static", "--not-in: a static filter"),
         ("--type cascade", "specify --not-in"),
         (
             "--type static -n 5",
             "-n: a static filter is sized by the lines that it is built from; leave out -n",
         ),
-        ("--type static -m 1M", "specify -p"),
-        ("--growing -m 1M", "specify -p"),
-        ("--type quotient -m 1M", "specify -p"),
-        ("--type static -p 1e-9 -m 1K", "more than 1 KiB, the limit; raise -m"),
-        ("--type quotient -p 1e-9 -m 1K", "more than 1 KiB, the limit; raise -m"),
+        ("--type static --size 1M", "specify -p"),
+        ("--growing --size 1M", "specify -p"),
+        ("--type quotient --size 1M", "specify -p"),
+        ("--type static -p 1e-9 --size 1K", "more than 1 KiB, the limit; raise --size"),
+        ("--type quotient -p 1e-9 --size 1K", "more than 1 KiB, the limit; raise --size"),
         ("--max-capacity 5", "--max-capacity: 5 keys is less than the initial capacity of 2,000"),
         (
             "--growing --type quotient --max-capacity 1999",
@@ -248,6 +248,22 @@ fn conflicting_build_options_are_errors() {
     }
 }
 
+/// In much memory and in little, from files and from pipes.
+#[test]
+fn cascade_of_the_same_lines_is_the_same_file() {
+    let dir = TestDir::new();
+    write_lines(&dir.files.file("bad"), 0..400_000);
+    write_lines(&dir.files.file("good"), 400_000..1_600_000);
+    dir.run("build -q -o files --not-in good bad").ok();
+    for (limit, inputs) in
+        [("1G", "<(cat good) <(cat bad)"), ("8M", "<(cat good) bad"), ("8M", "good bad")]
+    {
+        dir.sh(&format!("exec $petal build -q -m {limit} -o other --not-in {inputs}")).ok();
+        assert!(dir.read("other") == dir.read("files"), "{limit} {inputs}");
+    }
+    assert_eq!(dir.run("check -c files bad good").text(), "400000\n");
+}
+
 #[test]
 fn plan_matches_build() {
     let dir = dir();
@@ -276,7 +292,7 @@ fn plan_matches_build() {
     }
     for (args, message) in [
         ("--type static -n 5", "--type static: needs -n and -p; specify both"),
-        ("--type quotient -n 1e6 -p 1% -m 1M", "more than 1 MiB; raise"),
+        ("--type quotient -n 1e6 -p 1% --size 1M", "more than 1 MiB; raise"),
         ("--type static -n 5 -p 1e-12", "its lowest rate is 2.5e-10"),
     ] {
         let line = dir.run(&format!("plan {args}")).failure();
@@ -288,10 +304,10 @@ fn plan_matches_build() {
 fn high_rate_gives_a_warning() {
     let dir = dir();
     for kind in ["bloom", "counting-classic"] {
-        let output = dir.run(&format!("build --type {kind} -m 8K -n 100_000 -o f a"));
+        let output = dir.run(&format!("build --type {kind} --size 8K -n 100_000 -o f a"));
         assert_eq!(output.code, Some(0), "{}", output.err);
         assert!(output.err.starts_with("petal: warning: 100,000 keys in "), "{}", output.err);
-        assert_eq!(dir.run(&format!("build --type {kind} -m 64K -o f a")).err, "");
+        assert_eq!(dir.run(&format!("build --type {kind} --size 64K -o f a")).err, "");
     }
     assert_eq!(
         dir.run("build -p 50% -o f a").err,
@@ -370,10 +386,10 @@ fn growing_filter_stays_within_its_memory() {
     let dir = dir();
     write_lines(&dir.files.file("many"), 100_000..400_000);
     for args in ["--growing", "--type quotient --max-capacity 1e6"] {
-        let line = dir.run(&format!("build {args} -n 1000 -p 1% -m 128K -o g many")).failure();
-        assert!(line.contains("more than the limit of 128 KiB; raise -m"), "{args}: {line}");
+        let line = dir.run(&format!("build {args} -n 1000 -p 1% --size 128K -o g many")).failure();
+        assert!(line.contains("more than the limit of 128 KiB; raise --size"), "{args}: {line}");
         assert!(!dir.files.file("g").exists());
-        dir.run(&format!("build -q {args} -n 1000 -p 1% -m 128K -o f a")).ok();
+        dir.run(&format!("build -q {args} -n 1000 -p 1% --size 128K -o f a")).ok();
         dir.run("add f many").ok();
     }
 }

@@ -282,7 +282,7 @@ fn remove_from_unsupported_types_is_an_error() {
 
 #[test]
 fn plan_from_each_pair_and_triple() {
-    let given = [("n", "-n 1e6"), ("p", "-p 1%"), ("m", "-m 4M"), ("k", "-k 6")];
+    let given = [("n", "-n 1e6"), ("p", "-p 1%"), ("m", "--size 4M"), ("k", "-k 6")];
     for set in 1u32..16 {
         let of: Vec<_> = (0..4).filter(|bit| set >> bit & 1 == 1).map(|bit| given[bit]).collect();
         let flags: Vec<_> = of.iter().flat_map(|(_, args)| args.split(' ')).collect();
@@ -316,7 +316,7 @@ fn plan_from_each_pair_and_triple() {
 #[test]
 fn plan_and_build_agree() {
     let dir = dir();
-    for flags in ["-n 100000 -p 0.001", "-n 100000 -m 100K", "-n 1000000 -m 1M"] {
+    for flags in ["-n 100000 -p 0.001", "-n 100000 --size 100K", "-n 1000000 --size 1M"] {
         let plan = run(["plan", "--json"].iter().copied().chain(flags.split(' '))).text();
         let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
         for (at, kind) in ["bloom", "classic"].into_iter().enumerate() {
@@ -336,11 +336,12 @@ fn plan_and_build_agree() {
 fn build_accepts_the_capacity_that_plan_computes() {
     let dir = dir();
     for (memory, rate) in [("64M", "1%"), ("1M", "1e-5"), ("100K", "0.1")] {
-        let plan = run(["plan", "--json", "-m", memory, "-p", rate]).text();
+        let plan = run(["plan", "--json", "--size", memory, "-p", rate]).text();
         let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
         for (at, kind) in ["bloom", "classic"].into_iter().enumerate() {
             let (keys, size) = (&plan["plans"][at]["capacity"], &plan["plans"][at]["size_bytes"]);
-            dir.run(&format!("build -q --type {kind} -n {keys} -p {rate} -m {memory} -o g a")).ok();
+            dir.run(&format!("build -q --type {kind} -n {keys} -p {rate} --size {memory} -o g a"))
+                .ok();
             let info: serde_json::Value =
                 serde_json::from_str(&dir.run("info --json g").text()).unwrap();
             assert_eq!(&info["size_bytes"], size, "{kind} {memory} {rate}");
@@ -354,7 +355,7 @@ fn filter_that_would_contain_every_key_is_refused() {
     let dir = TestDir::new();
     write_lines(&dir.files.file("a"), 0..10);
     for kind in ["bloom", "classic", "counting"] {
-        let error = dir.run(&format!("build -q --type {kind} -n 1e9 -m 1K -o f a")).failure();
+        let error = dir.run(&format!("build -q --type {kind} -n 1e9 --size 1K -o f a")).failure();
         let expected = "capacity: expected fewer keys, or more memory or bits, found 1,000,000,000";
         assert!(error.contains(expected), "{kind}: {error}");
         assert!(!dir.files.file("f").exists(), "{kind}");

@@ -96,7 +96,7 @@ fn page_of_a_plan_has_the_numbers_of_the_plan() {
     for (args, curves) in [
         ("-n 1e6 -p 1%", 2),
         ("-n 1e6 -p 1e-9", 2),
-        ("-n 5e9 -m 4G", 2),
+        ("-n 5e9 --size 4G", 2),
         ("-n 1 -p 50%", 2),
         ("--type quotient -n 1e6 -p 0.1%", 1),
         ("--type vector-quotient -n 1e6 -p 0.1%", 1),

@@ -10,7 +10,7 @@ fn every_kernel_builds_the_same_file_and_checks_alike() {
     write_lines(&dir.files.file("a"), 0..5000);
     write_lines(&dir.files.file("b"), 4000..9000);
     // Blocks of one and of two cache lines, with probes in all lanes and in some.
-    for shape in ["-p 0.01", "-p 0.004", "-p 1e-6", "-m 3K", "-m 64K"] {
+    for shape in ["-p 0.01", "-p 0.004", "-p 1e-6", "--size 3K", "--size 64K"] {
         let mut law = None;
         for kernel in Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()) {
             let name = kernel.name();
@@ -27,7 +27,7 @@ fn every_kernel_builds_the_same_file_and_checks_alike() {
 fn unavailable_kernel_is_an_error() {
     for kernel in Kernel::ALL.into_iter().filter(|kernel| !kernel.is_available()) {
         let name = kernel.name();
-        let line = run(["--kernel", name, "plan", "-n", "5", "-m", "1K"]).failure();
+        let line = run(["--kernel", name, "plan", "-n", "5", "--size", "1K"]).failure();
         assert!(
             line.starts_with(&format!("petal: --kernel: this processor does not support {name};")),
             "{line}"
@@ -35,7 +35,7 @@ fn unavailable_kernel_is_an_error() {
         assert!(line.contains("use one of portable"), "{line}");
     }
     for name in ["abacus", "", "AVX2"] {
-        let line = run(["plan", "-n", "5", "-m", "1K", "--kernel", name]).failure();
+        let line = run(["plan", "-n", "5", "--size", "1K", "--kernel", name]).failure();
         assert!(
             line.contains(&format!("'{name}' is not a kernel; use one of portable, ")),
             "{line}"

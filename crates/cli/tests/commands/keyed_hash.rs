@@ -87,3 +87,26 @@ fn keyed_filters_do_not_match_colliding_lines() {
         }
     }
 }
+
+/// Lines of both lists with equal hashes are no equal lines: another hash tells them apart, if there is
+/// one.
+#[test]
+fn cascade_of_colliding_lines_needs_a_keyed_hash() {
+    let dir = dir();
+    let line = dir.run("build -o f --not-in b a").failure();
+    assert!(line.contains("different and have equal hashes") && line.contains("keyed"), "{line}");
+    let line = dir.sh("exec \"$petal\" build -o f --not-in <(cat b) a").failure();
+    assert!(line.contains("in the other inputs too, or have equal hashes"), "{line}");
+    assert!(!dir.files.file("f").exists());
+    dir.run("build --keyed -o f --not-in b a").ok();
+    let lines = EACH * RAPID.len() as u64;
+    assert_eq!(dir.run("check -c f a b").text(), format!("{lines}\n"));
+    // Lines that are equal are found among them.
+    dir.write(
+        "c",
+        [prepared(EACH), prepared(0).split_inclusive(|b| *b == b'\n').next().unwrap().to_vec()]
+            .concat(),
+    );
+    let line = dir.run("build -o g --not-in c a").failure();
+    assert!(line.contains("c: 1 line is in the other inputs too; remove"), "{line}");
+}

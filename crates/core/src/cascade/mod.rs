@@ -66,7 +66,7 @@ pub struct FilterCascade<S = Owned> {
     info: CascadeInfo,
 }
 
-/// The values of a cascade in its file, besides the levels.
+/// The values of a cascade in its file, besides the filters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CascadeInfo {
     /// The number of distinct members.

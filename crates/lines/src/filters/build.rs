@@ -10,6 +10,7 @@ use petal::embed::HashStore as _;
 use petal::{AnyFilter, FilterCascade, FilterType, HashSpec, Membership, StaticFilter};
 
 use super::fill::{count_lines, fill, for_each_hashes};
+use super::shared_hashes::{SharedHashes, TwoHashes};
 use super::spec::FilterSpec;
 use super::temp_hashes::TempHashes;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
@@ -40,6 +41,9 @@ pub struct BuiltFilter {
 /// cannot be read, or must be counted first and can be read only once.
 pub fn build(spec: &FilterSpec, settings: &Settings<'_>, inputs: &[Source]) -> Result<BuiltFilter> {
     let kind = spec.filter_type()?;
+    if settings.memory_limit < MIN_MEMORY {
+        return Err(Error::memory_too_small(settings.memory_limit, MIN_MEMORY));
+    }
     match kind.is_fixed() {
         true => build_at_once(spec, kind, settings, inputs),
         false => build_line_by_line(spec, kind, settings, inputs),
@@ -72,7 +76,15 @@ fn build_line_by_line(
     let left = limit - if grows { max_bytes.min(memory) } else { filter.as_dyn().size_bytes() };
     let reading = Settings { memory_limit: left.max(MIN_MEMORY), ..settings.clone() };
     let filled = fill(&reading, filter.as_dyn_mut()?, inputs, max_bytes);
-    let lines = filled.map_err(|error| explain_full(error, filter.as_dyn()))?.lines;
+    let explain = |error: Error| match spec.size {
+        Some(size) if size == max_bytes => {
+            let raise = Advice::Raise(Setting::MemoryLimit);
+            error.replace_advice(&raise, Advice::Raise(Setting::Size))
+        }
+        _ => error,
+    };
+    let filled = filled.map_err(|error| explain(explain_full(error, filter.as_dyn())));
+    let lines = filled?.lines;
     Ok(BuiltFilter { filter, lines, passes })
 }
 
@@ -84,17 +96,30 @@ fn build_at_once(
     settings: &Settings<'_>,
     inputs: &[Source],
 ) -> Result<BuiltFilter> {
-    let hash = spec.hash()?;
     let (context, inputs) = JobContext::open(settings, inputs)?;
-    let store = TempHashes::new(&context.temp_dir(), settings.memory_limit)?;
-    let job = FixedJob { spec, hash, settings, context, store: &store };
-    let (filter, lines) = match kind {
-        Cascade => job.cascade(&inputs)?,
-        _ => job.static_filter(kind == StaticFuse, &inputs)?,
-    };
-    spec.check_size(&filter)?;
-    Ok(BuiltFilter { filter, lines, passes: 1 })
+    for attempt in 0..ATTEMPTS {
+        let seed = spec.seed.wrapping_add(attempt);
+        let hash = FilterSpec { seed, ..spec.clone() }.hash()?;
+        let store = TempHashes::new(&context.temp_dir(), settings.memory_limit)?;
+        let job = FixedJob { spec, hash, settings, context, store: &store };
+        let built = match kind {
+            Cascade => job.cascade(&inputs)?,
+            _ => Some(job.static_filter(kind == StaticFuse, &inputs)?),
+        };
+        if let Some((filter, lines)) = built {
+            spec.check_size(&filter)?;
+            return Ok(BuiltFilter { filter, lines, passes: 1 + PASSES_OF_ATTEMPT * attempt });
+        }
+    }
+    let problem = "lines of both lists are different and have equal hashes, with several seeds";
+    Err(Error::new(ErrorKind::Setting, problem).advise("use a keyed hash"))
 }
+
+/// Attempts to find a hash that no two lines of different lists have in common. One seed is enough,
+/// unless lines were made to collide.
+const ATTEMPTS: u64 = 3;
+/// A failed attempt reads the lines once, and compares them.
+const PASSES_OF_ATTEMPT: u64 = 2;
 
 /// A job that builds a filter of an immutable type.
 struct FixedJob<'a> {
@@ -130,30 +155,35 @@ impl FixedJob<'_> {
         let builder = StaticFilter::builder().hash(self.hash).fpr(self.spec.target_fpr());
         let builder = builder.fuse(fuse).threads(self.threads());
         let mut collector = builder.collector(self.store, self.memory())?;
-        let lines = for_each_hashes(&self.context, inputs, &self.hash, |hashes| {
+        let lines = for_each_hashes(&self.context, inputs, self.hash, |hashes| {
             Ok(collector.extend(hashes)?)
         })?;
         let filter = collector.finish().map_err(|error| self.explain(error))?;
         Ok((filter.into(), lines))
     }
 
-    fn cascade(&self, inputs: &[Input]) -> Result<(AnyFilter, u64)> {
+    /// Builds a cascade. `None` if lines of both lists are different and have equal hashes.
+    fn cascade(&self, inputs: &[Input]) -> Result<Option<(AnyFilter, u64)>> {
         let builder = FilterCascade::builder().hash(self.hash).fpr(self.spec.target_fpr());
         let mut members = builder.threads(self.threads()).collector(self.store, self.memory())?;
-        let lines = for_each_hashes(&self.context, inputs, &self.hash, |hashes| {
-            Ok(members.extend(hashes)?)
-        })?;
+        let lines =
+            for_each_hashes(
+                &self.context,
+                inputs,
+                self.hash,
+                |hashes| Ok(members.extend(hashes)?),
+            )?;
         let (context, others) = JobContext::open(self.settings, &self.spec.not_in)?;
         let explain = |error| self.explain(error);
         let cascade = if others.iter().all(Input::is_repeatable) {
             let count = count_lines(self.settings, &self.spec.not_in)?;
             let mut collector = members.others(count).map_err(explain)?;
-            for_each_hashes(&context, &others, &self.hash, |hashes| Ok(collector.extend(hashes)?))?;
+            for_each_hashes(&context, &others, self.hash, |hashes| Ok(collector.extend(hashes)?))?;
             collector.finish()
         } else {
             // Their number determines the filter of the members.
             let mut kept = self.store.ranges()?;
-            let count = for_each_hashes(&context, &others, &self.hash, |hashes| {
+            let count = for_each_hashes(&context, &others, self.hash, |hashes| {
                 Ok(kept.extend(hashes, hashes)?)
             })?;
             let mut collector = members.others(count).map_err(explain)?;
@@ -167,23 +197,54 @@ impl FixedJob<'_> {
             }
             collector.finish()
         };
-        match cascade {
-            Ok(cascade) => Ok((cascade.into(), lines)),
-            Err(error) if error.contradictions().is_empty() => Err(explain(error)),
-            Err(error) => Err(contradiction(self.spec, error.contradictions().len() as u64)),
+        let error = match cascade {
+            Ok(cascade) => return Ok(Some((cascade.into(), lines))),
+            Err(error) => error,
+        };
+        let hashes = error.contradictions();
+        if hashes.is_empty() {
+            return Err(self.explain(error));
         }
+        if !inputs.iter().chain(&others).all(Input::is_repeatable) {
+            return Err(contradiction(self.spec, hashes.len() as u64, ", or have equal hashes")
+                .advise("use another seed"));
+        }
+        match self.equal_lines(hashes, inputs, (&context, &others))? {
+            0 => Ok(None),
+            lines => Err(contradiction(self.spec, lines, "").advise(Advice::FindCommonLines)),
+        }
+    }
+
+    /// Reads both lists again, and returns the number of lines that both have, among those with these
+    /// hashes.
+    fn equal_lines(
+        &self,
+        hashes: &[u64],
+        inputs: &[Input],
+        (context, others): (&JobContext<'_>, &[Input]),
+    ) -> Result<u64> {
+        let hash = &TwoHashes::beside(self.hash)?;
+        let max_lines = self.memory() / 2 / size_of::<[u64; 3]>() as u64;
+        let mut shared = SharedHashes::new(hashes, max_lines as usize);
+        for_each_hashes(&self.context, inputs, hash, |words| {
+            shared.add_members(words);
+            Ok(())
+        })?;
+        shared.end_members();
+        for_each_hashes(context, others, hash, |words| {
+            shared.compare(words);
+            Ok(())
+        })?;
+        Ok(shared.equal_lines())
     }
 }
 
-/// The error of lines that are both members and non-members.
-fn contradiction(spec: &FilterSpec, lines: u64) -> Error {
+/// The error of lines that are both members and non-members; `doubt` ends the sentence.
+fn contradiction(spec: &FilterSpec, lines: u64, doubt: &str) -> Error {
     let files = spec.not_in.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let are = if lines == 1 { "line is" } else { "lines are" };
-    let problem = format!("{} {are} in the other inputs too", format_count(lines));
-    Error::new(ErrorKind::Setting, problem)
-        .of(files)
-        .advise("remove them from one side")
-        .advise(Advice::FindCommonLines)
+    let problem = format!("{} {are} in the other inputs too{doubt}", format_count(lines));
+    Error::new(ErrorKind::Setting, problem).of(files).advise("remove them from one side")
 }
 
 /// A quotient filter that is full below this load has one crowded bucket.

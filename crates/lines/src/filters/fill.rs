@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use petal::{HashSpec, MembershipMut};
+use petal::MembershipMut;
 
 use super::hashing::{hashing, refuse_bad_line};
-use super::line_filter::{LineFilterMut, LineHash as _};
+use super::line_filter::{LineFilterMut, LineHash};
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::input::{Input, Source};
 use crate::job_context::JobContext;
@@ -97,12 +97,12 @@ pub fn fill<F: LineFilterMut + ?Sized>(
     Ok(FillCounts { lines: stats.lines, new })
 }
 
-/// Calls a function with the hashes of all lines of the inputs, in order and batch by batch. Returns the
-/// number of lines.
+/// Calls a function with the words of the hashes of all lines of the inputs, in order and batch by batch.
+/// Returns the number of lines.
 pub(super) fn for_each_hashes(
     context: &JobContext<'_>,
     inputs: &[Input],
-    hash: &HashSpec,
+    hash: impl LineHash,
     mut take: impl FnMut(&[u64]) -> Result<()> + Send,
 ) -> Result<u64> {
     let inputs: Vec<_> = inputs.iter().collect();
@@ -110,7 +110,8 @@ pub(super) fn for_each_hashes(
         take(&scratch.hashes)?;
         Ok(ControlFlow::Continue(()))
     };
-    Ok(context.pass().run("hashing", &inputs, hashing(*hash), fold)?.lines)
+    let pass = context.pass().with_words(hash.words());
+    Ok(pass.run("hashing", &inputs, hashing(hash), fold)?.lines)
 }
 
 /// Removes every line of the inputs from a filter, once for each occurrence, and writes lines that

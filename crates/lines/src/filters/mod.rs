@@ -9,6 +9,7 @@ mod line_filter;
 mod metadata;
 mod query;
 mod remote_filter;
+mod shared_hashes;
 mod spec;
 mod temp_hashes;
 

@@ -154,10 +154,8 @@ def read_flag(name: str, flag: object) -> bool:
     raise TypeError(f"{name}=: expected True or False, found {flag!r}")
 
 
-def read_memory(memory_limit: int | str | None) -> int | str | None:
-    if isinstance(memory_limit, str):
-        return memory_limit
-    return read_integer("memory_limit", memory_limit, 0)
+def read_memory(memory: int | str | None, name: str = "memory_limit") -> int | str | None:
+    return memory if isinstance(memory, str) else read_integer(name, memory, 0)
 
 
 def read_outputs(

@@ -13,7 +13,6 @@ from petal._arguments import (
     Path,
     Paths,
     Progress,
-    ReadOptions,
     lists_options,
     read_flag,
     read_integer,
@@ -38,7 +37,7 @@ def build(
     type: FilterType = "bloom",
     capacity: int | None = None,
     fpr: float | None = None,
-    memory_limit: int | str | None = None,
+    size: int | str | None = None,
     bits: int | None = None,
     probes: int | None = None,
     least_space: bool = False,
@@ -48,7 +47,7 @@ def build(
     window: int | None = None,
     last: int | None = None,
     not_in: Paths | None = None,
-    **options: Unpack[ReadOptions],
+    **options: Unpack[JobOptions],
 ) -> Report:
     """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
 
@@ -56,9 +55,8 @@ def build(
     - `type`: `bloom`, `classic`, `counting`, `counting-classic`, `quotient`, `vector-quotient`,
       `scalable`, `windowed`, `static`, `static-fuse` or `cascade`.
     - `capacity`: number of lines to plan for [they are counted first].
-    - `fpr`: target false-positive rate [0.01; with only `memory_limit` the lowest that fits].
-    - `memory_limit`: maximum size of the filter, in bytes or like `"512M"` [half of the available
-      memory].
+    - `fpr`: target false-positive rate [0.01; with only `size` the lowest that fits].
+    - `size`: maximum size of the filter, in bytes or like `"512M"` [what `memory_limit` leaves].
     - `bits`, `probes`, `least_space`: as for `BloomFilter`, for `bloom`, `classic` and counting types.
     - `seed`: seed of the hash.
     - `width`: bits of a counter, for counting types [4].
@@ -71,17 +69,18 @@ def build(
     - `key_transform`: as in `common`; the filter's file records the names, and `check` uses them.
     - Other arguments are those of `common`.
 
-    Cost: one pass over the inputs, and another to count lines if `capacity` is not given. Memory:
-    the filter, and up to 24 bytes per line for static filters and cascades.
+    Cost: one pass over the inputs, and another to count lines if `capacity` is not given. Static
+    filters and cascades keep 16 bytes per line in memory, or 8 in `temp_dir` if `memory_limit` has no
+    room for them.
 
-    Raises the errors of `common`, `MemoryLimitError` if the filter exceeds `memory_limit`,
-    `FullError` if it accepts no more lines.
+    Raises the errors of `common`, `MemoryLimitError` if the filter exceeds `size` or what
+    `memory_limit` leaves, `FullError` if it accepts no more lines.
     """
     filter_spec = {
         "type": type,
         "capacity": read_integer("capacity", capacity, 1),
         "fpr": read_number("fpr", fpr),
-        "memory_limit": read_memory(memory_limit),
+        "size": read_memory(size, "size"),
         "seed": read_integer("seed", seed, 0),
         "bits": read_integer("bits", bits, 1),
         "probes": read_integer("probes", probes, 1, 64),
@@ -92,7 +91,7 @@ def build(
         "last": read_integer("last", last, 1),
         "now": int(time.time()),
     }
-    settings = read_options("build", ReadOptions, options)
+    settings = read_options("build", JobOptions, options)
     others = [] if not_in is None else read_paths(not_in)
     result = _build_job(read_paths(inputs), read_out("out", out), others, filter_spec, settings)
     return Report(**read_result(result, options))

@@ -32,7 +32,7 @@ impl FilterCascade {
         let ours = batch::hashes(members, KeyHasher::Native(hash))?;
         let theirs = batch::hashes(others, KeyHasher::Native(hash))?;
         let builder = petal::FilterCascade::builder().fpr(fpr).hash(hash);
-        let built = members.py().detach(|| builder.from_mixed_hashes(ours, theirs));
+        let built = members.py().detach(|| builder.from_mixed_hashes(&ours, &theirs));
         Ok(with_state(FilterState::new(built.map_err(IntoPyErr::into_py_err)?), Self))
     }
 }

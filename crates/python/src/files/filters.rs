@@ -31,7 +31,7 @@ pub(super) struct FilterArgs {
     r#type: String,
     capacity: Option<u64>,
     fpr: Option<f64>,
-    memory_limit: Option<Memory>,
+    size: Option<Memory>,
     seed: u64,
     bits: Option<u64>,
     probes: Option<u32>,
@@ -60,7 +60,7 @@ impl FilterArgs {
             filter_type: Some(filter_type),
             capacity: self.capacity,
             fpr: self.fpr,
-            memory_limit: self.memory_limit.as_ref().map(Memory::bytes).transpose()?,
+            size: self.size.as_ref().map(|size| size.bytes_of("size=")).transpose()?,
             bits: self.bits,
             probes: self.probes,
             least_space: self.least_space,
@@ -89,7 +89,7 @@ pub(super) fn build_job(
 ) -> PyResult<JobResult> {
     let (inputs, spec) = (sources(inputs), filter_spec.to_spec(sources(not_in))?);
     spec.filter_type().map_err(IntoPyErr::into_py_err)?;
-    let settings = options.settings_without_limit()?;
+    let settings = options.settings()?;
     let mut files = Vec::new();
     let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
     let started = Instant::now();

@@ -21,7 +21,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use petal_lines::{MIN_MEMORY, MemoryLimit, Settings, Source};
+use petal_lines::{MemoryLimit, Settings, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -58,7 +58,7 @@ struct JobOptions {
     progress: Option<Py<PyAny>>,
 }
 
-/// A memory limit: bytes, or a text such as "512M" or "25%".
+/// An amount of memory: bytes, or a text such as "512M" or "25%".
 #[derive(FromPyObject)]
 pub(crate) enum Memory {
     Bytes(u64),
@@ -67,11 +67,16 @@ pub(crate) enum Memory {
 
 impl Memory {
     pub(crate) fn bytes(&self) -> PyResult<u64> {
+        self.bytes_of("memory_limit=")
+    }
+
+    /// Returns the bytes of an argument, which an error names.
+    fn bytes_of(&self, argument: &str) -> PyResult<u64> {
         match self {
             Self::Bytes(bytes) => Ok(*bytes),
             Self::Text(text) => MemoryLimit::parse(text)
                 .map(MemoryLimit::bytes)
-                .map_err(|problem| PyValueError::new_err(format!("memory_limit=: {problem}"))),
+                .map_err(|problem| PyValueError::new_err(format!("{argument}: {problem}"))),
         }
     }
 }
@@ -101,13 +106,6 @@ impl JobOptions {
         settings.delimiter = delimiter;
         settings.text = self.text;
         settings.keys = Arc::new(self.keys.spec()?);
-        Ok(settings)
-    }
-
-    /// Returns the settings of a job whose memory limit is for the filter alone.
-    fn settings_without_limit(&self) -> PyResult<Settings<'static>> {
-        let mut settings = self.settings()?;
-        settings.memory_limit = MemoryLimit::DEFAULT.bytes().max(MIN_MEMORY);
         Ok(settings)
     }
 }
