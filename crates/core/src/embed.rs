@@ -13,6 +13,8 @@ pub use crate::store::{Relocator, use_global_allocator};
 #[doc(hidden)]
 pub use crate::filter::layout::Layout;
 #[doc(hidden)]
+pub use crate::kernel::prefetch;
+#[doc(hidden)]
 pub use crate::layout::{BlockedLayout, ClassicLayout};
 #[doc(hidden)]
 pub use crate::quotient::QuotientLayout;

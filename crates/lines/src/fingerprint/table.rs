@@ -10,7 +10,7 @@
 //! while the old and the new arrays fit the limit together, then grows to the remaining memory, then
 //! returns [`Full`].
 
-use petal::embed::Words;
+use petal::embed::{Words, prefetch};
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -18,30 +18,6 @@ use crate::fingerprint::Fingerprint;
 /// The table has reached its memory limit. Its entries are unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
-
-/// A state of a fingerprint.
-pub(crate) trait State: Copy + Default {
-    /// Returns a number that depends on the state, so that loading it is not left out.
-    fn touch(self) -> u64;
-}
-
-impl State for u8 {
-    fn touch(self) -> u64 {
-        self.into()
-    }
-}
-
-impl State for u64 {
-    fn touch(self) -> u64 {
-        self
-    }
-}
-
-impl State for () {
-    fn touch(self) -> u64 {
-        0
-    }
-}
 
 /// A set of fingerprints.
 pub(crate) type FingerprintSet = FingerprintMap<()>;
@@ -64,7 +40,10 @@ pub(crate) struct FingerprintMap<S> {
 
 const MIN_SLOTS: u64 = 1 << 10;
 
-impl<S: State> FingerprintMap<S> {
+/// Number of fingerprints from prefetching one to looking it up.
+const AHEAD: usize = 16;
+
+impl<S: Copy + Default> FingerprintMap<S> {
     const SLOT: u64 = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
 
     /// Bytes per entry of a table at its maximum load.
@@ -78,11 +57,19 @@ impl<S: State> FingerprintMap<S> {
     /// Returns the number of entries that a table of at most `allowance` bytes can contain if it
     /// begins with space for `expected` entries: while it grows, both generations take memory.
     pub(crate) fn capacity_after_growth(allowance: u64, expected: u64) -> u64 {
-        let mut slots = Self::slots_for(allowance, expected);
+        Self::capacity_grown_from(allowance, Self::slots_for(allowance, expected))
+    }
+
+    fn capacity_grown_from(allowance: u64, mut slots: u64) -> u64 {
         while let Some(more) = Self::grown(allowance, slots) {
             slots = more;
         }
         slots / 8 * 7
+    }
+
+    /// [`capacity_after_growth`](Self::capacity_after_growth) of this table.
+    pub(crate) fn final_capacity(&self) -> u64 {
+        Self::capacity_grown_from(self.allowance, self.states.len() as u64)
     }
 
     /// Returns the number of slots after growing; `None` if the table cannot grow.
@@ -122,6 +109,16 @@ impl<S: State> FingerprintMap<S> {
         Ok(())
     }
 
+    /// Changes the limit, to no less than the table takes.
+    pub(crate) fn set_allowance(&mut self, allowance: u64) {
+        self.allowance = allowance;
+    }
+
+    /// Returns the memory of the arrays in bytes.
+    pub(crate) fn memory_usage(&self) -> u64 {
+        self.states.len() as u64 * Self::SLOT
+    }
+
     fn slots_for(allowance: u64, expected: u64) -> u64 {
         // Load 2/3 if memory allows: at 7/8, a lookup of an absent fingerprint takes about thirty
         // steps.
@@ -134,15 +131,26 @@ impl<S: State> FingerprintMap<S> {
         self.used as u64
     }
 
-    /// Loads the slots of fingerprints into the cache. The cache misses of a batch overlap; those of
-    /// separate lookups hardly do.
+    /// Prefetches the slots of fingerprints. The cache misses of a batch overlap; those of separate
+    /// lookups hardly do.
     #[inline]
     pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
-        let touch = |sum: u64, fingerprint: &Fingerprint| {
+        for fingerprint in fingerprints {
             let at = self.slot(*fingerprint);
-            sum.wrapping_add(self.at(at).low).wrapping_add(self.states[at].touch())
-        };
-        std::hint::black_box(fingerprints.iter().fold(0, touch));
+            // The lookup may go on in the next cache line.
+            for slot in [at, at + 3] {
+                prefetch(self.words.get(), 2 * slot);
+            }
+            prefetch(&self.states, at);
+        }
+    }
+
+    /// In a loop that looks up fingerprints in order, at index `at`: prefetches the slots of a later one.
+    #[inline]
+    pub(crate) fn prefetch_ahead(&self, fingerprints: &[Fingerprint], at: usize) {
+        let next = if at == 0 { 0 } else { at + AHEAD - 1 };
+        let end = fingerprints.len().min(at + AHEAD);
+        self.prefetch(fingerprints.get(next..end).unwrap_or_default());
     }
 
     /// Returns whether a fingerprint is in the table.
@@ -282,7 +290,7 @@ impl<S: State> FingerprintMap<S> {
     }
 }
 
-fn arrays<S: State>(slots: u64) -> Result<(Words, Vec<S>)> {
+fn arrays<S: Copy + Default>(slots: u64) -> Result<(Words, Vec<S>)> {
     let slot = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
     let refused = || Error::alloc(slots.saturating_mul(slot));
     let count = usize::try_from(slots).map_err(|_| refused())?;

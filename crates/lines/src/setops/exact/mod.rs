@@ -43,7 +43,9 @@ pub use estimate::{Bounds, Counting, InputEstimate, JobEstimate};
 pub(crate) use join::{Partition, PartitionJoin};
 pub(super) use journal::Journal;
 pub use journal::forget_work;
-pub(crate) use passes::{HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, contains_any};
+pub(crate) use passes::{
+    HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, RecordSink, contains_any,
+};
 pub use records::Side;
 pub(crate) use records::{FIRST_RECORD, Partitioning};
 
