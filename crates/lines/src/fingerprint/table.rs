@@ -2,11 +2,11 @@
 //!
 //! Open addressing with linear probing over two parallel arrays. The low half of the fingerprint
 //! determines the slot by multiply-shift, so the number of slots need not be a power of two.
-//! Partitions use the high half; in a table that is filled by partition it determines the slot.
+//! Partitions use the high half; in a table that may be filled by partition it determines the slot.
 //! Fingerprints are keyed and random: an adversary cannot choose lines with the same slot.
 //!
 //! Cost: for states of one byte 17 bytes per slot, of which at most 7 in 8 are used: [`Table::BYTES_PER_ENTRY`] bytes per
-//! entry. A lookup reads one or two cache lines, more if the table is almost full. The table doubles
+//! entry. A lookup reads two or three cache lines, more if the table is almost full. The table doubles
 //! while the old and the new arrays fit the limit together, then grows to the remaining memory, then
 //! returns [`Full`].
 

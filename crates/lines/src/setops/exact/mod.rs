@@ -14,7 +14,8 @@
 //!   and print all lines except the dropped ones. `duplicates` and `unique` are done the same way: a
 //!   line that is not a record occurs once. `duplicates` prints the kept positions.
 //! * **Narrow, at once**: if the table of the candidates fits in memory, the first input is decided
-//!   and printed while it is read again.
+//!   and printed while it is read again. If it fits twice, the candidates of the others are inserted as
+//!   they are found, without records; if it becomes full all the same, its entries become records.
 //!
 //! | file | contents |
 //! |---|---|
