@@ -7,8 +7,8 @@
 use crate::no_std::*;
 use alloc::borrow::Cow;
 
-use super::plan::{LayerPlan, MAX_LAYERS};
 use super::layer::Layer;
+use super::plan::{LayerPlan, MAX_LAYERS};
 use super::{ScalableBloomFilter, reserved};
 use crate::embed::{Relocator, SerializedView};
 use crate::error::{Error, Result};
@@ -56,8 +56,11 @@ impl<S: Store> Save for ScalableBloomFilter<S> {
         let (factor, below) = head_start.unwrap_or_default();
         let parameters = [growth, factor, below, share.unwrap_or(0)];
         header.parameters[..4].copy_from_slice(&parameters);
-        let directory = 
-            self.oldest_first().zip(self.layer_lens()).map(|(layer, len)| entry(layer, len)).collect();
+        let directory = self
+            .oldest_first()
+            .zip(self.layer_lens())
+            .map(|(layer, len)| entry(layer, len))
+            .collect();
         let lines = self.oldest_first().map(|layer| Cow::Borrowed(layer.store().lines()));
         (header, [Cow::Owned(directory)].into_iter().chain(lines).collect())
     }

@@ -369,6 +369,9 @@ impl<S: Store, T: Store> PartialEq<ScalableBloomFilter<T>> for ScalableBloomFilt
     fn eq(&self, other: &ScalableBloomFilter<T>) -> bool {
         self.plan == other.plan
             && self.layers() == other.layers()
-            && self.oldest_first().zip(other.oldest_first()).all(|(ours, theirs)| ours.equals(theirs))
+            && self
+                .oldest_first()
+                .zip(other.oldest_first())
+                .all(|(ours, theirs)| ours.equals(theirs))
     }
 }

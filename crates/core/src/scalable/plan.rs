@@ -20,6 +20,11 @@ pub(super) const MAX_LAYERS: u64 = 64;
 /// twice that for all inserted keys, which are slightly more than the counted ones.
 const ABOVE_FLOOR: f64 = 2.002;
 
+/// The rate below which the first layer of a filter with a stated capacity has the layout of the
+/// least space: with the default layout such layers would be larger than textbook filters of half
+/// the rate.
+const LEAST_SPACE_BELOW: f64 = 3e-3;
+
 /// The allowed numbers of parts of the rate, of which one is reserved for the layers after the first.
 const GROWTH_SHARES: core::ops::RangeInclusive<u64> = 2..=1 << 16;
 
@@ -133,6 +138,9 @@ impl LayerPlan {
     /// Returns the layout of a layer, which keeps its share of the rate until it is full.
     pub(crate) fn layout(&self, layer: u32) -> Result<BlockedLayout> {
         let FilterInfo { capacity: planned, target_fpr: target, .. } = self.info(layer)?;
+        if layer == 0 && self.share > 0 && target < LEAST_SPACE_BELOW {
+            return BlockedLayout::least_for_counted_keys(planned, target);
+        }
         BlockedLayout::for_counted_keys(planned, target)
     }
 
@@ -171,7 +179,13 @@ mod tests {
     /// Returns keys and bits of the layers from 100 keys on, up to 10⁸ keys.
     fn layers(rate: f64, factor: u64, below: u64) -> Vec<(u64, f64)> {
         let head_start = (factor > 0).then_some((factor, below));
-        let plan = LayerPlan::new(100, rate, Growth { head_start, ..Growth::default() }, HashSpec::default()).unwrap();
+        let plan = LayerPlan::new(
+            100,
+            rate,
+            Growth { head_start, ..Growth::default() },
+            HashSpec::default(),
+        )
+        .unwrap();
         let layer = |at| (plan.info(at).unwrap().capacity, plan.layout(at).unwrap().bits() as f64);
         until_enough((0..MAX_LAYERS as u32).map(layer))
     }

@@ -60,9 +60,7 @@ impl StoredFilter {
     pub(crate) fn capacity_within(&self, memory_limit: u64) -> u64 {
         match self {
             Self::RedisBloom(filter) => filter.capacity_within(memory_limit),
-            Self::Scalable(filter) => {
-                filter.capacity_within(petal::ByteSize::bytes(memory_limit))
-            }
+            Self::Scalable(filter) => filter.capacity_within(petal::ByteSize::bytes(memory_limit)),
             _ => self.info().capacity,
         }
     }

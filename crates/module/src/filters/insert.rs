@@ -207,9 +207,9 @@ fn insert_into_scalable(
 
 /// Returns an error if another layer exceeds the memory limit or the number of layers.
 fn check_growth(filter: &ScalableBloomFilter, memory_limit: u64) -> Result<(), FilterError> {
-    let more = filter.next_layer_bytes().map_err(|error| {
-        if error.is_full() { FilterError::MaxLayers } else { error.into() }
-    })?;
+    let more = filter
+        .next_layer_bytes()
+        .map_err(|error| if error.is_full() { FilterError::MaxLayers } else { error.into() })?;
     if filter.memory_usage().saturating_add(more) > memory_limit {
         return Err(FilterError::MemoryLimit);
     }

@@ -30,7 +30,7 @@ impl Command for Reserve {
         summary:
             c"Creates an empty filter. SATURATE: a filter of fixed size accepts items beyond its \
             capacity, at a higher error rate. GROWTHSHARE n: 1/n of the error rate is for the \
-            layers after the first; default 4, or 64 for error rates below 0.4 %. WINDOW: items \
+            layers after the first; default 4, or 8 for error rates below 0.05 %. WINDOW: items \
             expire after this time without a new insert (7d, 12h, 30m, 45s, 1500ms). LAST: the \
             window has as many items as the capacity. SEED: filters with the same seed, error \
             rate and capacity can be merged and compared; with a known seed an attacker can \
