@@ -478,7 +478,8 @@ mod tests {
         let bloom =
             |factor, share| Ok(FilterKind::Bloom { growth: Some(Growth { factor, share }) });
         assert_eq!(kind("0.01 9"), bloom(2, 4));
-        assert_eq!(kind("0.001 9 EXPANSION 4"), bloom(4, 32));
+        assert_eq!(kind("0.001 9 EXPANSION 4"), bloom(4, 4));
+        assert_eq!(kind("0.0001 9 EXPANSION 4"), bloom(4, 8));
         assert_eq!(kind("0.001 9 GROWTHSHARE 3"), bloom(2, 3));
         // Logs of versions without GROWTHSHARE give the same filters as before.
         let args = [&b"0.01"[..], b"9", b"EXPANSION", b"2"];
