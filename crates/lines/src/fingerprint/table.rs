@@ -60,6 +60,8 @@ pub(crate) struct FingerprintMap<S> {
     by_high: bool,
     /// Memory limit of the arrays in bytes, including both generations while growing.
     allowance: u64,
+    /// How many entries are expected, to grow at once.
+    expected: u64,
 }
 
 const MIN_SLOTS: u64 = 1 << 10;
@@ -79,15 +81,16 @@ impl<S: State> FingerprintMap<S> {
     /// begins with space for `expected` entries: while it grows, both generations take memory.
     pub(crate) fn capacity_after_growth(allowance: u64, expected: u64) -> u64 {
         let mut slots = Self::slots_for(allowance, expected);
-        while let Some(more) = Self::grown(allowance, slots) {
+        while let Some(more) = Self::grown(allowance, slots, 0) {
             slots = more;
         }
         slots / 8 * 7
     }
 
     /// Returns the number of slots after growing; `None` if the table cannot grow.
-    fn grown(allowance: u64, slots: u64) -> Option<u64> {
-        let more = (allowance / Self::SLOT).saturating_sub(slots).min(slots * 2);
+    fn grown(allowance: u64, slots: u64, expected: u64) -> Option<u64> {
+        let wanted = Self::slots_for(allowance, expected).max(slots * 2);
+        let more = (allowance / Self::SLOT).saturating_sub(slots).min(wanted);
         // A slightly larger table would be full again soon, after moving all entries.
         (more >= slots + slots / 4).then_some(more)
     }
@@ -95,7 +98,7 @@ impl<S: State> FingerprintMap<S> {
     /// An empty table of at most `allowance` bytes, with initial space for `expected` entries.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
         let (words, states) = arrays(Self::slots_for(allowance, expected))?;
-        Ok(Self { words, states, used: 0, by_high: false, allowance })
+        Ok(Self { words, states, used: 0, by_high: false, allowance, expected: 0 })
     }
 
     /// [`new`](Self::new) with slots in the order of partitions: inserting one partition after the other
@@ -127,6 +130,11 @@ impl<S: State> FingerprintMap<S> {
         // steps.
         let wanted = expected.saturating_add(expected / 2).saturating_add(MIN_SLOTS);
         wanted.min((allowance / Self::SLOT).max(8))
+    }
+
+    /// Announces the number of entries: if the table must grow, it gets space for them.
+    pub(crate) fn expect(&mut self, entries: u64) {
+        self.expected = entries;
     }
 
     /// Returns the number of entries.
@@ -265,7 +273,8 @@ impl<S: State> FingerprintMap<S> {
     }
 
     fn grow(&mut self) -> Result<Result<(), Full>> {
-        let Some(more) = Self::grown(self.allowance, self.states.len() as u64) else {
+        let Some(more) = Self::grown(self.allowance, self.states.len() as u64, self.expected)
+        else {
             return Ok(Err(Full));
         };
         let (words, states) = arrays(more)?;
@@ -358,6 +367,24 @@ mod tests {
             assert!(table.get_mut(fingerprint(1)).is_none());
             assert!(table.states.len() as u64 * Table::SLOT <= allowance.max(8 * Table::SLOT));
         }
+    }
+
+    #[test]
+    fn growing_table_gets_space_for_the_expected_entries() {
+        let mut table = FingerprintSet::new(4 << 20, 0).unwrap();
+        table.expect(100_000);
+        for i in 0..1000 {
+            assert!(table.entry(fingerprint(i), ()).unwrap().unwrap().0);
+        }
+        assert!((150_000..160_000).contains(&table.states.len()), "{}", table.states.len());
+        assert!((0..1000).all(|i| table.contains(fingerprint(i))));
+        // More than the limit allows.
+        let mut table = FingerprintSet::new(1 << 20, 0).unwrap();
+        table.expect(u64::MAX);
+        for i in 0..1000 {
+            assert!(table.entry(fingerprint(i), ()).unwrap().unwrap().0);
+        }
+        assert_eq!(table.states.len(), (1 << 16) - 1024);
     }
 
     #[test]

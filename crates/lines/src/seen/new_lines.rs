@@ -112,6 +112,8 @@ pub fn seen(
     let printer = context.started_printer(rows.outputs(), &inputs)?;
     let missing_end = || context.missing_end(&inputs);
     let missing_end = Some(&missing_end as &(dyn Fn() -> Result<Vec<u8>> + Sync));
+    let length: Option<u64> = inputs.iter().map(Input::length).sum();
+    let mut left = length.unwrap_or(0);
     let inputs: Vec<_> = inputs.iter().collect();
     let saved = Instant::now();
     let mut run = Run { seen, printer, missing_end, save, every, saved, unsaved: false, rows_only };
@@ -123,6 +125,12 @@ pub fn seen(
         }
         run.save_if_due()?;
         lines += batch.len() as u64;
+        left = left.saturating_sub(batch.tail(0).len() as u64);
+        if let (Some(length), Some(log)) = (length, &mut run.seen.log) {
+            // As many as so far, in proportion to the bytes.
+            let read = (length - left).max(1) as f64;
+            log.expect((run.printer.lines as f64 * (left as f64 / read)) as u64);
+        }
         if last_tally.elapsed() >= TALLY_INTERVAL {
             last_tally = Instant::now();
             run.note_tally(lines, settings.progress);
