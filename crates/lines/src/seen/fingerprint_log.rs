@@ -782,8 +782,8 @@ mod tests {
         save(&mut log, &path);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole.len(), 2 * PAGE);
-        let flips = bit_flips(&whole).step_by(7).map(|(_, bytes)| bytes);
-        let cuts = truncations(&whole).step_by(5).map(<[u8]>::to_vec);
+        let flips = bit_flips(&whole).step_by(97).map(|(_, bytes)| bytes);
+        let cuts = truncations(&whole).step_by(61).map(<[u8]>::to_vec);
         for bytes in flips.chain(cuts) {
             std::fs::write(&path, bytes).unwrap();
             let found = open(&path).and_then(|mut log| has(&mut log, 1));
