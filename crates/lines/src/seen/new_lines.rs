@@ -8,8 +8,8 @@
 //! batches: each key is looked up and inserted before the next.
 //!
 //! Cost: one pass, and one insertion into the filter per line; with a log also one fingerprint and
-//! one lookup in its table per line. If the log does not fit the memory, a line that the filter
-//! reports as present is also looked up in the file.
+//! one lookup in its table per line. A line that the filter reports as present is also looked up
+//! in the log's pages.
 
 use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
