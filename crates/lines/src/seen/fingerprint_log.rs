@@ -547,7 +547,7 @@ impl SortedPages {
                 }
                 at = if at + 1 == CELLS { 0 } else { at + 1 };
             }
-            if self.cached[place] % 2 == 0 {
+            if self.cached[place].is_multiple_of(2) {
                 break;
             }
             page += 1;
