@@ -36,12 +36,21 @@ pub(crate) struct FingerprintMap<S> {
     by_high: bool,
     /// Memory limit of the arrays in bytes, including both generations while growing.
     allowance: u64,
+    /// How many entries are expected, to grow at once.
+    expected: u64,
 }
 
 const MIN_SLOTS: u64 = 1 << 10;
 
 /// Number of fingerprints from prefetching one to looking it up.
 const AHEAD: usize = 16;
+
+/// In a loop over fingerprints at index `at`: returns those to prefetch.
+#[inline]
+pub(crate) fn ahead(fingerprints: &[Fingerprint], at: usize) -> &[Fingerprint] {
+    let next = if at == 0 { 0 } else { at + AHEAD - 1 };
+    fingerprints.get(next..fingerprints.len().min(at + AHEAD)).unwrap_or_default()
+}
 
 impl<S: Copy + Default> FingerprintMap<S> {
     const SLOT: u64 = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
@@ -61,7 +70,7 @@ impl<S: Copy + Default> FingerprintMap<S> {
     }
 
     fn capacity_grown_from(allowance: u64, mut slots: u64) -> u64 {
-        while let Some(more) = Self::grown(allowance, slots) {
+        while let Some(more) = Self::grown(allowance, slots, 0) {
             slots = more;
         }
         slots / 8 * 7
@@ -73,8 +82,9 @@ impl<S: Copy + Default> FingerprintMap<S> {
     }
 
     /// Returns the number of slots after growing; `None` if the table cannot grow.
-    fn grown(allowance: u64, slots: u64) -> Option<u64> {
-        let more = (allowance / Self::SLOT).saturating_sub(slots).min(slots * 2);
+    fn grown(allowance: u64, slots: u64, expected: u64) -> Option<u64> {
+        let wanted = Self::slots_for(allowance, expected).max(slots * 2);
+        let more = (allowance / Self::SLOT).saturating_sub(slots).min(wanted);
         // A slightly larger table would be full again soon, after moving all entries.
         (more >= slots + slots / 4).then_some(more)
     }
@@ -82,7 +92,7 @@ impl<S: Copy + Default> FingerprintMap<S> {
     /// An empty table of at most `allowance` bytes, with initial space for `expected` entries.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
         let (words, states) = arrays(Self::slots_for(allowance, expected))?;
-        Ok(Self { words, states, used: 0, by_high: false, allowance })
+        Ok(Self { words, states, used: 0, by_high: false, allowance, expected: 0 })
     }
 
     /// [`new`](Self::new) with slots in the order of partitions: inserting one partition after the other
@@ -126,6 +136,11 @@ impl<S: Copy + Default> FingerprintMap<S> {
         wanted.min((allowance / Self::SLOT).max(8))
     }
 
+    /// Announces the number of entries: if the table must grow, it gets space for them.
+    pub(crate) fn expect(&mut self, entries: u64) {
+        self.expected = entries;
+    }
+
     /// Returns the number of entries.
     pub(crate) fn len(&self) -> u64 {
         self.used as u64
@@ -148,9 +163,7 @@ impl<S: Copy + Default> FingerprintMap<S> {
     /// In a loop that looks up fingerprints in order, at index `at`: prefetches the slots of a later one.
     #[inline]
     pub(crate) fn prefetch_ahead(&self, fingerprints: &[Fingerprint], at: usize) {
-        let next = if at == 0 { 0 } else { at + AHEAD - 1 };
-        let end = fingerprints.len().min(at + AHEAD);
-        self.prefetch(fingerprints.get(next..end).unwrap_or_default());
+        self.prefetch(ahead(fingerprints, at));
     }
 
     /// Returns whether a fingerprint is in the table.
@@ -273,7 +286,8 @@ impl<S: Copy + Default> FingerprintMap<S> {
     }
 
     fn grow(&mut self) -> Result<Result<(), Full>> {
-        let Some(more) = Self::grown(self.allowance, self.states.len() as u64) else {
+        let Some(more) = Self::grown(self.allowance, self.states.len() as u64, self.expected)
+        else {
             return Ok(Err(Full));
         };
         let (words, states) = arrays(more)?;
@@ -366,6 +380,24 @@ mod tests {
             assert!(table.get_mut(fingerprint(1)).is_none());
             assert!(table.states.len() as u64 * Table::SLOT <= allowance.max(8 * Table::SLOT));
         }
+    }
+
+    #[test]
+    fn growing_table_gets_space_for_the_expected_entries() {
+        let mut table = FingerprintSet::new(4 << 20, 0).unwrap();
+        table.expect(100_000);
+        for i in 0..1000 {
+            assert!(table.entry(fingerprint(i), ()).unwrap().unwrap().0);
+        }
+        assert!((150_000..160_000).contains(&table.states.len()), "{}", table.states.len());
+        assert!((0..1000).all(|i| table.contains(fingerprint(i))));
+        // More than the limit allows.
+        let mut table = FingerprintSet::new(1 << 20, 0).unwrap();
+        table.expect(u64::MAX);
+        for i in 0..1000 {
+            assert!(table.entry(fingerprint(i), ()).unwrap().unwrap().0);
+        }
+        assert_eq!(table.states.len(), (1 << 16) - 1024);
     }
 
     #[test]
