@@ -154,7 +154,8 @@ impl FingerprintLog {
         self.table = FingerprintSet::new(0, 0)?;
         let rest = bytes - self.sorted.set_memory(bytes / 8 * 5)?;
         let unsaved = if self.unsaved.is_some() { rest / 5 } else { 0 };
-        self.unsaved_limit = unsaved / Fingerprint::BYTES as u64;
+        // While it grows, a vector takes up to three times its length.
+        self.unsaved_limit = unsaved / 3 / Fingerprint::BYTES as u64;
         self.table = FingerprintSet::new(rest - unsaved, self.appended.1)?;
         let mut page = [0; PAGE];
         for at in 0..self.appended.0 {
