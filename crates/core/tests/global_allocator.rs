@@ -151,7 +151,7 @@ fn memory_is_from_the_allocator_and_can_be_moved() {
             file.chunks(64 << 10).for_each(|piece| receiver.push(piece).unwrap());
             receiver.finish().unwrap().0
         });
-        assert!((size..size + 16_384).contains(&allocated), "{kind}: {allocated} of {size} bytes");
+        assert!((least..size + 16_384).contains(&allocated), "{kind}: {allocated} of {size} bytes");
         assert!(peak < size + 65_536, "{kind}: up to {peak} for {size} bytes");
         assert!(file_of(&again) == file, "{kind}");
         // The size in a header does not exceed the memory limit.
