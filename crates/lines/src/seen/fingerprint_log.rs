@@ -504,7 +504,7 @@ impl SortedPages {
     fn load(&mut self, page: u64) -> Result<()> {
         let (parts, place, mut bytes) = (self.parts, self.place(page), [0; PAGE]);
         let (count, _) = self.read(page + 1, &mut bytes)?;
-        // What is there is no page until all is read.
+        // The place has no page until all is read.
         self.cached[place] = 0;
         let all = self.cache.get_mut();
         let cells = &mut all.as_chunks_mut::<2>().0[place * CELLS..][..CELLS];
