@@ -838,7 +838,7 @@ mod tests {
             // What was not written yet may be missing or zero.
             for zeros in [0, 6 * PAGE - length, 7 * PAGE - length] {
                 std::fs::write(&path, [&whole[..length], &vec![0; zeros]].concat()).unwrap();
-                let kept = lengths.iter().filter(|(end, _)| *end <= length).next_back().unwrap().1;
+                let kept = lengths.iter().rfind(|(end, _)| *end <= length).unwrap().1;
                 let mut log = open(&path).unwrap();
                 assert_eq!(log.len(), kept, "{length} {zeros}");
                 assert!((0..700).all(|line| has(&mut log, line).unwrap() == (line < kept)));
