@@ -17,6 +17,8 @@ pub use crate::cascade::{MemberCollector, OtherCollector};
 #[doc(hidden)]
 pub use crate::filter::layout::Layout;
 #[doc(hidden)]
+pub use crate::kernel::prefetch;
+#[doc(hidden)]
 pub use crate::layout::{BlockedLayout, ClassicLayout};
 #[doc(hidden)]
 pub use crate::quotient::QuotientLayout;

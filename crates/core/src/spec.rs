@@ -361,7 +361,7 @@ impl<F> Builder<F> {
     /// rate.
     ///
     /// For filters whose number of keys is known: at a rate of 1 % and `growth_share(4)` the first
-    /// layer takes 10.7 bits per key instead of 13.3, at 0.1 % and `growth_share(64)` 15.8 instead of
+    /// layer takes 10.7 bits per key instead of 13.3, at 0.1 % and `growth_share(4)` 15.7 instead of
     /// 18.9. Later layers have smaller shares of the rate and take more bits. The target rate holds
     /// in any case (docs/design/filters/scalable.md).
     #[must_use]

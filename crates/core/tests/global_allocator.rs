@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 
 use petal::embed::{Relocator, StreamDecoder, use_global_allocator};
 use petal::{
-    AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade,
+    AnyFilter, BloomFilter, ClassicBloomFilter, CountingBloomFilter, FilterCascade, FilterType,
     Membership as _, QuotientFilter, ScalableBloomFilter, StaticFilter, VectorQuotientFilter,
     WindowedBloomFilter,
 };
@@ -135,7 +135,9 @@ fn memory_is_from_the_allocator_and_can_be_moved() {
         let kind = filter.as_dyn().filter_type();
         let size = filter.as_dyn().size_bytes() as usize;
         let (copy, allocated, _) = allocated_by(|| filter.try_clone().unwrap());
-        assert!((size..size + 16_384).contains(&allocated), "{kind}: {allocated} of {size} bytes");
+        // A layer's line in the file is longer than the layer in memory.
+        let least = size - if kind == FilterType::Scalable { 1024 } else { 0 };
+        assert!((least..size + 16_384).contains(&allocated), "{kind}: {allocated} of {size} bytes");
         drop(copy);
         let file = file_of(&filter);
         for all in [false, true] {
@@ -149,7 +151,7 @@ fn memory_is_from_the_allocator_and_can_be_moved() {
             file.chunks(64 << 10).for_each(|piece| receiver.push(piece).unwrap());
             receiver.finish().unwrap().0
         });
-        assert!((size..size + 16_384).contains(&allocated), "{kind}: {allocated} of {size} bytes");
+        assert!((least..size + 16_384).contains(&allocated), "{kind}: {allocated} of {size} bytes");
         assert!(peak < size + 65_536, "{kind}: up to {peak} for {size} bytes");
         assert!(file_of(&again) == file, "{kind}");
         // The size in a header does not exceed the memory limit.

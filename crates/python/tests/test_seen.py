@@ -173,7 +173,7 @@ def test_a_lost_or_wrong_log_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(petal.InputError, match="a.exact: does not belong to"):
         petal.seen(tmp_path / "a", lines)
     log.write_bytes(kept[:-1])
-    with pytest.raises(petal.InputError, match="a.exact: .*damaged|a.exact: its length"):
+    with pytest.raises(petal.InputError, match="a.exact: it is shorter than its header says"):
         petal.seen(tmp_path / "a", lines)
     log.unlink()
     with pytest.raises(petal.InputError, match="a.exact: is missing"):

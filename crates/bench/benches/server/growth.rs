@@ -1,4 +1,4 @@
-//! CPU time and memory of filters that a command creates and that grow from the default capacity.
+//! CPU time (of the second run of each command) and memory of filters that a command creates and that grow from the default capacity.
 
 use crate::Args;
 use crate::rows::{Figure, Rows};
@@ -46,6 +46,10 @@ pub(crate) fn measure(
                             if single { PIPELINE } else { most }
                         ),
                     };
+                    // The first run after a start or after other commands loads code: its time says
+                    // little about a command.
+                    server.query::<u64>("DEL created")?;
+                    server.cpu_of(command, items, single)?;
                     server.query::<u64>("DEL created")?;
                     let ns = server.cpu_of(command, items, single)? / items as f64;
                     rows.add(&figure, &server.source(), round, ns, None);

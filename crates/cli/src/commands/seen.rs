@@ -279,8 +279,14 @@ impl SeenFiles {
         output.finish()?;
         self.fresh = false;
         if let Some(log) = &mut memory.log {
-            let count = replace(&self.exact, |file| log.write_to(file))?;
-            log.reload(self.open_exact()?, count)?;
+            let shown = self.exact.display().to_string();
+            if log.appends() {
+                let appended = File::options().write(true).open(&self.exact);
+                let appended = appended.and_then(|file| log.append_to(&file));
+                return appended.map_err(|error| Failure::Message(cannot_write(&shown, &error)));
+            }
+            replace(&self.exact, |file| log.write_to(file))?;
+            log.reload(self.open_exact()?, &shown)?;
         }
         Ok(())
     }

@@ -10,6 +10,8 @@ use petal_testkit::{bounds, corrupt, model};
 
 use crate::common::{self, RunOutput, TestDir, skipped, write_lines};
 
+/// Bytes of a page of a fingerprint log.
+const PAGE: usize = 4096;
 /// A rate at which no test has a false positive.
 const SURE: &str = "-p 1e-12";
 /// The two ways to avoid false positives.
@@ -184,11 +186,11 @@ fn damaged_fingerprint_log_is_an_error() {
     dir.write("a", "x\ny\nz\n");
     dir.run("seen --exact -n 5 f a").ok();
     let whole = dir.read("f.exact");
-    assert_eq!(whole.len(), 64 + 3 * 16);
-    let flips = corrupt::bit_flips(&whole).step_by(11).map(|(_, bytes)| bytes);
-    let cuts = corrupt::truncations(&whole).step_by(7).map(<[u8]>::to_vec);
-    let mut hostile: Vec<_> = flips.chain(cuts).chain(corrupt::extensions(&whole)).collect();
-    hostile.extend([b"just some text\n".repeat(50), vec![0xff; 112], vec![0; 112]]);
+    assert_eq!(whole.len(), 2 * PAGE);
+    let flips = corrupt::bit_flips(&whole).step_by(1511).map(|(_, bytes)| bytes);
+    let cuts = corrupt::truncations(&whole).step_by(501).map(<[u8]>::to_vec);
+    let mut hostile: Vec<_> = flips.chain(cuts).collect();
+    hostile.extend([b"just some text\n".repeat(500), vec![0xff; 2 * PAGE], vec![0; 2 * PAGE]]);
     for bytes in hostile {
         dir.write("f.exact", &bytes);
         failure(dir.run("seen f a"), &["f.exact: "]);
@@ -197,6 +199,38 @@ fn damaged_fingerprint_log_is_an_error() {
     fs::remove_file(dir.files.file("f.exact")).unwrap();
     fs::create_dir(dir.files.file("f.exact")).unwrap();
     failure(dir.run("seen f a"), &["f.exact: is not a regular file"]);
+}
+
+/// A save appends a page to the log. What an interrupted one leaves is cut by the next.
+#[test]
+fn later_runs_append_to_the_fingerprint_log() {
+    let dir = TestDir::new();
+    dir.run_with("seen --exact -n 50 -p 50% f", b"a\nb\n").ok();
+    let (inode, first) = common::inode_and_content(&dir.files.file("f.exact"));
+    assert_eq!(first.len(), 2 * PAGE);
+    let mut before = first;
+    for (at, line) in ["c\n", "d\n", "e\n"].iter().enumerate() {
+        for rest in corrupt::extensions(&before).map(|longer| longer[before.len()..].to_vec()) {
+            // A dry run changes no file.
+            dir.write("f.exact", [&before[..], &rest].concat());
+            let lines = format!("a\nb\n{line}").into_bytes();
+            assert_eq!(dir.run_with("seen --dry-run f", &lines).text(), *line);
+            assert_eq!(dir.read("f.exact").len(), before.len() + rest.len());
+        }
+        let lines = format!("a\nb\n{line}").into_bytes();
+        assert_eq!(dir.run_with("seen f", &lines).text(), *line);
+        let (same, after) = common::inode_and_content(&dir.files.file("f.exact"));
+        assert_eq!((same, after.len()), (inode, (3 + at) * PAGE));
+        assert!(after.starts_with(&before));
+        assert_eq!(dir.run_with("seen f", &lines).text(), "");
+        before = after;
+    }
+    // Damage before the last complete save.
+    let mut damaged = before.clone();
+    damaged[3 * PAGE] ^= 1;
+    dir.write("f.exact", &damaged);
+    failure(dir.run_with("seen f", b"a\n"), &["f.exact: a page does not match its checksum"]);
+    assert!(dir.read("f.exact") == damaged);
 }
 
 #[test]
@@ -241,7 +275,8 @@ fn seen_saves_regularly() {
         assert_eq!(line(&mut output), "one\n");
         // Lines are printed before they are saved: wait until they are.
         let exact = if mode == SURE { "f" } else { "f.exact" };
-        let saved = || fs::metadata(dir.files.file(exact)).is_ok_and(|data| data.len() > 64);
+        let saved =
+            || fs::metadata(dir.files.file(exact)).is_ok_and(|data| data.len() > PAGE as u64);
         while !saved() {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }

@@ -211,7 +211,7 @@ impl Plan {
             Shape::VectorQuotient(layout) => {
                 VectorQuotientFilter::empty(layout, hash, info)?.into()
             }
-            Shape::Scalable(plan, _) => ScalableBloomFilter::empty(plan, hash)?.into(),
+            Shape::Scalable(plan, _) => ScalableBloomFilter::empty(plan)?.into(),
             Shape::Windowed(plan, _) => WindowedBloomFilter::empty(plan, hash)?.into(),
             Shape::Static(_) => return Err(not_empty(self.filter_type())),
         })

@@ -69,4 +69,5 @@ pub(crate) use batch::{HashSource, UnhashedKeys};
 pub use cpu::Kernel;
 pub(crate) use cpu::KernelHandle;
 pub(crate) use inline_code::InlineCode;
-pub(crate) use primitives::{prefetch, scale};
+pub use primitives::prefetch;
+pub(crate) use primitives::scale;

@@ -2,7 +2,7 @@
 
 /// Prefetches element `at`, if the processor has such an instruction. Any index is allowed.
 #[inline(always)]
-pub(crate) fn prefetch<L>(lines: &[L], at: usize) {
+pub fn prefetch<L>(lines: &[L], at: usize) {
     prefetch_at(lines.as_ptr().wrapping_add(at));
 }
 

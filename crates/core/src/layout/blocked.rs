@@ -181,6 +181,15 @@ impl BlockedLayout {
         Self::for_fpr(inserted.ceil() as u64, fpr)
     }
 
+    /// [`for_counted_keys`](Self::for_counted_keys) with the layout of the least space.
+    pub(crate) fn least_for_counted_keys(capacity: u64, fpr: f64) -> Result<Self> {
+        let layout = Self::for_least_space(capacity, fpr)?;
+        let tolerance = 1e-3 / capacity.max(1) as f64;
+        let inserted =
+            math::expected_insertions(capacity, |keys| layout.fpr_within(keys, tolerance));
+        Self::for_least_space(inserted.ceil() as u64, fpr)
+    }
+
     /// Whether the smallest layout for `capacity` keys at `fpr` is also that for all keys that were
     /// inserted by the time `capacity` were counted; false if that takes more than two rates to decide.
     ///

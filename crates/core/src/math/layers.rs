@@ -17,15 +17,13 @@ pub fn layer_share(layer: u32) -> f64 {
 
 /// Returns the share of the target rate that layer number `layer` of a scalable filter may use if
 /// the first layer leaves 1 / `parts` of it to all later ones: 1 - 1 / `parts` for layer 0, and
-/// 1 / (`parts` · i · (i + 1)) for layer i. The sum over all layers is less than 1, because the
-/// later shares telescope: 1 / (1 · 2) + 1 / (2 · 3) + … = 1.
+/// [`layer_share`] of the rest for the others. The sum over all layers is less than 1.
 ///
-/// Correctly rounded for layers and parts of at least 20 bits, so that it is the same on every
-/// machine.
+/// Correctly rounded up to layer 32, so that it is the same on every machine.
 #[must_use]
 pub(crate) fn growth_layer_share(layer: u32, parts: u64) -> f64 {
-    let (layer, parts) = (f64::from(layer), parts as f64);
-    if layer == 0.0 { 1.0 - 1.0 / parts } else { 1.0 / (parts * (layer * (layer + 1.0))) }
+    let parts = parts as f64;
+    layer.checked_sub(1).map_or(1.0 - 1.0 / parts, |later| layer_share(later) / parts)
 }
 
 /// Returns the rate of one of `generations` filters whose combined rate is `fpr`: 1 - (1 - ε)^(1/G).
@@ -94,10 +92,10 @@ mod tests {
     fn growth_layer_shares_sum_to_less_than_one() {
         for parts in [2, 3, 4, 32, 1 << 16] {
             let sum = |layers| (0..layers).map(|at| growth_layer_share(at, parts)).sum::<f64>();
-            assert!(sum(100_000) < 1.0 && sum(1000) > 1.0 - 0.002 / parts as f64, "{parts}");
+            assert!(sum(1000) <= 1.0 && sum(60) > 1.0 - 1e-6, "{parts}");
         }
         let shares = [0, 1, 2, 3].map(|layer| growth_layer_share(layer, 4));
-        assert_eq!(shares, [0.75, 1.0 / 8.0, 1.0 / 24.0, 1.0 / 48.0]);
+        assert_eq!(shares, [0.75, 1.0 / 16.0, 3.0 / 64.0, 9.0 / 256.0]);
     }
 
     #[test]

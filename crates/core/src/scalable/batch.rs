@@ -101,7 +101,7 @@ impl ScalableBloomFilter {
         new.fill(0);
         // The rest is new, except for keys that occur twice in the run.
         while !pending.hashes.is_empty() {
-            let room = usize::try_from(self.layer_capacity_left()).unwrap_or(usize::MAX);
+            let room = usize::try_from(self.left).unwrap_or(usize::MAX);
             if room == 0 {
                 self.newest.contains_mixed_hashes(&pending.hashes, &mut pending.results);
                 pending.drop_found(|results, at, _| results.get(at));
@@ -112,6 +112,7 @@ impl ScalableBloomFilter {
             }
             let len = room.min(pending.hashes.len());
             self.newest.insert_mixed_hashes(&pending.hashes[..len], &mut pending.results);
+            self.left -= pending.results.count_ones();
             pending.results.iter().for_each(|at| set(new, pending.positions[at]));
             pending.hashes.drain(..len);
             pending.positions.drain(..len);

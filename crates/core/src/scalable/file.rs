@@ -7,25 +7,25 @@
 use crate::no_std::*;
 use alloc::borrow::Cow;
 
+use super::layer::Layer;
 use super::plan::{LayerPlan, MAX_LAYERS};
-use super::{ScalableBloomFilter, reserve_layers};
-use crate::embed::Relocator;
+use super::{ScalableBloomFilter, reserved};
+use crate::embed::{Relocator, SerializedView};
 use crate::error::{Error, Result};
-use crate::filter::{BloomFilter, FilterInfo};
+use crate::filter::FilterInfo;
 use crate::format::data::DataSource;
 use crate::format::header::{Header, MAX_INSERTED};
 use crate::format::kind::FilterType;
 use crate::format::persist::{Load, Save};
 use crate::layout::BlockedLayout;
-use crate::membership::Membership as _;
 use crate::spec::Growth;
 use crate::store::{CacheLine, Store};
 
 /// Returns the directory entry of a layer: blocks, lanes, probes, inserts that were new, zeros.
-fn entry<S: Store>(layer: &BloomFilter<S>) -> CacheLine {
+fn entry<S: Store>(layer: &Layer<S>, inserted: u64) -> CacheLine {
     let layout = layer.layout();
     let (lanes, probes) = (layout.lanes().into(), layout.probes().into());
-    CacheLine([layout.blocks(), lanes, probes, layer.inserted(), 0, 0, 0, 0].map(u64::to_le))
+    CacheLine([layout.blocks(), lanes, probes, inserted, 0, 0, 0, 0].map(u64::to_le))
 }
 
 /// Parses a directory entry: the layout and the number of inserts that were new.
@@ -45,18 +45,22 @@ impl<S: Store> Save for ScalableBloomFilter<S> {
         FilterInfo {
             capacity: self.plan.first(),
             target_fpr: self.plan.fpr(),
-            inserted: self.oldest_first().map(BloomFilter::inserted).fold(0, u64::saturating_add),
+            inserted: self.layer_lens().fold(0, u64::saturating_add),
         }
     }
 
     fn parts(&self) -> (Header, Vec<Cow<'_, [CacheLine]>>) {
         let layers = self.layers().into();
-        let mut header = Header::new(FilterType::Scalable, layers, self.hash, self.info());
+        let mut header = Header::new(FilterType::Scalable, layers, self.plan.hash(), self.info());
         let Growth { factor: growth, head_start, share } = self.plan.growth();
         let (factor, below) = head_start.unwrap_or_default();
         let parameters = [growth, factor, below, share.unwrap_or(0)];
         header.parameters[..4].copy_from_slice(&parameters);
-        let directory = self.oldest_first().map(entry).collect();
+        let directory = self
+            .oldest_first()
+            .zip(self.layer_lens())
+            .map(|(layer, len)| entry(layer, len))
+            .collect();
         let lines = self.oldest_first().map(|layer| Cow::Borrowed(layer.store().lines()));
         (header, [Cow::Owned(directory)].into_iter().chain(lines).collect())
     }
@@ -80,42 +84,51 @@ impl<S: Store> Load for ScalableBloomFilter<S> {
         let head_start = Some((factor, below)).filter(|head_start| *head_start != (0, 0));
         let share = Some(growth_share).filter(|parts| *parts > 0);
         let growth = Growth { factor: growth, head_start, share };
-        let plan = LayerPlan::new(info.capacity, info.target_fpr, growth)?;
+        let plan = LayerPlan::new(info.capacity, info.target_fpr, growth, hash)?;
         let directory = data.take(layers)?;
-        let mut closed = Vec::new();
-        reserve_layers(&mut closed, layers as usize - 1)?;
-        let mut newest = None;
+        let mut closed = reserved(layers as usize - 1)?;
+        let (mut newest, mut left) = (None, 0);
         let mut inserted = 0u64;
         for (at, entry) in (0..).zip(directory.lines()) {
             let (layout, len) = parse_entry(entry, header.data_at(), at)?;
-            let planned = plan.info(at as u32)?;
+            let capacity = plan.info(at as u32)?.capacity;
             // All layers but the newest are full.
-            let not_full = at + 1 < layers && len != planned.capacity;
-            if not_full || len > planned.capacity {
+            let not_full = at + 1 < layers && len != capacity;
+            if not_full || len > capacity {
                 let place = (header.data_at() + at * CacheLine::BYTES as u64) as usize;
-                return Err(Error::corrupt("keys of a layer", place, planned.capacity, len));
+                return Err(Error::corrupt("keys of a layer", place, capacity, len));
             }
             inserted = inserted.saturating_add(len);
-            let info = FilterInfo { inserted: len, ..planned };
-            let layer = BloomFilter::from_parts(layout, hash, info, data.take(layout.lines())?);
+            let layer = Layer::new(layout, data.take(layout.lines())?);
             closed.extend(newest.replace(layer));
+            left = capacity - len;
         }
         let inserted = inserted.min(MAX_INSERTED);
         if inserted != info.inserted {
             return Err(Error::corrupt("keys inserted", 88, inserted, info.inserted));
         }
         let newest = newest.ok_or_else(|| Error::invalid("layers", "1 to 64", 0))?;
-        Ok(Self { plan, hash, closed, newest })
+        Ok(Self { plan, left, closed: closed.into(), newest })
     }
 
     fn any_store(&self) -> Option<&S> {
-        self.newest.any_store()
+        Some(self.newest.store())
     }
 }
 
 impl ScalableBloomFilter {
-    pub(crate) fn relocate(&mut self, relocator: &mut Relocator<'_>) {
-        self.closed.iter_mut().for_each(|layer| layer.relocate(relocator));
-        self.newest.relocate(relocator);
+    /// Returns a view of the filter as the bytes of a file: see
+    /// [`AnyFilter::serialized`](crate::AnyFilter::serialized).
+    #[must_use]
+    #[doc(hidden)] // For the crates of this repository.
+    pub fn serialized(&self) -> SerializedView<'_> {
+        Save::serialized(self)
+    }
+
+    /// Moves the memory: see [`AnyFilter::relocate`](crate::AnyFilter::relocate).
+    #[doc(hidden)] // For the crates of this repository.
+    pub fn relocate(&mut self, relocator: &mut Relocator<'_>) {
+        let layers = self.closed.iter_mut().chain([&mut self.newest]);
+        layers.for_each(|layer| layer.store_mut().relocate(relocator));
     }
 }

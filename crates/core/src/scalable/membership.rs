@@ -1,9 +1,10 @@
 //! The traits that all types of filters share, for scalable filters.
 
+use super::layer::Layer;
 use super::{ScalableBloomFilter, batch};
 use crate::error::Result;
 use crate::explanation::Explanation;
-use crate::filter::BloomFilter;
+use crate::filter::layout::sealed::LayoutImpl as _;
 use crate::format::kind::FilterType;
 use crate::hash::HashSpec;
 use crate::math;
@@ -23,12 +24,12 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
 
     #[inline]
     fn hash_spec(&self) -> HashSpec {
-        self.hash
+        self.plan.hash()
     }
 
     fn describe(&self) -> String {
         let layers = counted(self.layers().into(), "layer");
-        format!("{layers}, the newest of {}", self.newest.describe())
+        format!("{layers}, the newest of {}", self.newest.layout().describe())
     }
 
     fn parameters(&self) -> Vec<(&'static str, u64)> {
@@ -63,7 +64,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     /// The bits of all layers, and one line for each layer.
     fn explain_mixed_hash(&self, hash: u64) -> Explanation {
         let layers = self.layers();
-        let numbered = (1..=layers).rev().zip(self.newest_first());
+        let numbered = (1..=layers).rev().zip(self.layer_filters().rev());
         let parts: Vec<_> = numbered
             .flat_map(|(number, layer)| {
                 let parts = layer.explain_mixed_hash(hash).parts;
@@ -79,7 +80,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
 
     fn memory_usage(&self) -> u64 {
         let lines: u64 = self.oldest_first().map(|layer| layer.store().memory_usage()).sum();
-        let closed = self.closed.capacity() * size_of::<BloomFilter<S>>();
+        let closed = self.closed.len() * size_of::<Layer<S>>();
         lines + closed as u64 + size_of::<Self>() as u64
     }
 
@@ -96,7 +97,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     ///
     /// Cost: about a millisecond for each layer that is not there yet.
     fn expected_fpr(&self, keys: u64) -> f64 {
-        let layout = |layer: u32| self.oldest_first().nth(layer as usize).map(BloomFilter::layout);
+        let layout = |layer: u32| self.oldest_first().nth(layer as usize).map(Layer::layout);
         self.plan.expected_fpr(keys, layout)
     }
 
@@ -104,7 +105,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
     /// sum over all layers, and the keys that are not in a layer because an older one seemed to
     /// contain them.
     fn stats(&self) -> Stats {
-        let layers: Vec<_> = self.oldest_first().map(BloomFilter::stats).collect();
+        let layers: Vec<_> = self.layer_filters().map(|layer| layer.stats()).collect();
         let (mut estimated_len, mut not_found) = (0.0, 1.0);
         for layer in &layers {
             estimated_len += layer.estimated_len / not_found;
@@ -123,7 +124,7 @@ impl<S: Store> Membership for ScalableBloomFilter<S> {
 
     fn block_fills(&self, steps: usize) -> Vec<u64> {
         let mut blocks = vec![0; steps.max(1)];
-        for layer in self.oldest_first() {
+        for layer in self.layer_filters() {
             for (sum, count) in blocks.iter_mut().zip(layer.block_fills(steps)) {
                 *sum += count;
             }

@@ -19,6 +19,7 @@
 use crate::no_std::*;
 mod batch;
 mod file;
+mod layer;
 mod membership;
 pub(crate) mod plan;
 mod size;
@@ -28,16 +29,16 @@ pub(crate) use size::dimensions;
 use crate::batch::{for_each_chunk, try_for_each_chunk};
 use crate::byte_size::ByteSize;
 use crate::error::{Error, Result};
-use crate::filter::BloomFilter;
+use crate::filter::{BloomFilter, FilterInfo};
 use crate::format::kind::FilterType;
-use crate::hash::HashSpec;
 use crate::key::Key;
 use crate::membership::Membership as _;
 use crate::results::BatchResults;
 use crate::spec::Builder;
-use crate::store::{Owned, Store};
+use crate::store::{Borrowed, Owned, Store};
 
 use batch::PendingKeys;
+use layer::Layer;
 use plan::LayerPlan;
 
 /// A Bloom filter that grows with its keys and keeps its false-positive rate.
@@ -63,10 +64,11 @@ use plan::LayerPlan;
 #[derive(Clone, Debug)]
 pub struct ScalableBloomFilter<S = Owned> {
     plan: LayerPlan,
-    hash: HashSpec,
+    /// How many new keys the newest layer takes before it is full.
+    left: u64,
     /// The full layers, oldest first.
-    closed: Vec<BloomFilter<S>>,
-    newest: BloomFilter<S>,
+    closed: Box<[Layer<S>]>,
+    newest: Layer<S>,
 }
 
 // ---- Constructors -------------------------------------------------------------------------------
@@ -89,20 +91,30 @@ impl ScalableBloomFilter {
         Builder::new(FilterType::Scalable)
     }
 
-    pub(crate) fn empty(plan: LayerPlan, hash: HashSpec) -> Result<Self> {
-        Ok(Self { plan, hash, closed: Vec::new(), newest: plan.layer(0, hash)? })
+    pub(crate) fn empty(plan: LayerPlan) -> Result<Self> {
+        let newest = Layer::empty(plan.layout(0)?)?;
+        Ok(Self { plan, left: plan.first(), closed: Box::default(), newest })
     }
 }
 
 // ---- Queries ------------------------------------------------------------------------------------
 
 impl<S: Store> ScalableBloomFilter<S> {
-    fn newest_first(&self) -> impl Iterator<Item = &BloomFilter<S>> {
+    fn newest_first(&self) -> impl Iterator<Item = &Layer<S>> {
         core::iter::once(&self.newest).chain(self.closed.iter().rev())
     }
 
-    fn oldest_first(&self) -> impl Iterator<Item = &BloomFilter<S>> {
+    fn oldest_first(&self) -> impl Iterator<Item = &Layer<S>> {
         self.closed.iter().chain([&self.newest])
+    }
+
+    /// Returns how many new keys each layer has, oldest first.
+    fn layer_lens(&self) -> impl Iterator<Item = u64> {
+        let newest = self.layers() - 1;
+        (0..=newest).map(move |layer| {
+            let left = if layer == newest { self.left } else { 0 };
+            self.plan.keys(layer).unwrap_or(u64::MAX) - left
+        })
     }
 
     /// Returns true if the key may have been inserted, false if it certainly was not.
@@ -111,7 +123,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     #[inline]
     #[must_use]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_mixed_hash(key.hash_with(&self.hash))
+        self.contains_mixed_hash(key.hash_with(&self.plan.hash()))
     }
 
     /// [`contains`](Self::contains) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or
@@ -140,15 +152,22 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// Cost: as one by one, but cache misses overlap.
     pub fn contains_batch<K: Key>(&self, keys: &[K], found: &mut BatchResults) {
         let mut pending = PendingKeys::default();
-        for_each_chunk(keys, &self.hash, found, |hashes, found| {
+        for_each_chunk(keys, &self.plan.hash(), found, |hashes, found| {
             self.contains_run(hashes, found, &mut pending);
         });
     }
 
-    /// Returns the layers, oldest first.
+    /// Returns the layers as filters of their own, oldest first.
     #[doc(hidden)] // For the crates of this repository.
-    pub fn layer_filters(&self) -> impl Iterator<Item = &BloomFilter<S>> {
-        self.oldest_first()
+    pub fn layer_filters(&self) -> impl DoubleEndedIterator<Item = BloomFilter<Borrowed<'_>>> {
+        let filters: Vec<_> = (0..)
+            .zip(self.oldest_first().zip(self.layer_lens()))
+            .map(|(at, (layer, inserted))| {
+                let planned = self.plan.info(at).unwrap_or(FilterInfo::planned(0, 0.0));
+                layer.view(self.plan.hash(), FilterInfo { inserted, ..planned })
+            })
+            .collect();
+        filters.into_iter()
     }
 
     /// Returns the number of layers.
@@ -161,14 +180,16 @@ impl<S: Store> ScalableBloomFilter<S> {
     #[must_use]
     #[doc(hidden)] // For the crates of this repository.
     pub fn layer_capacity_left(&self) -> u64 {
-        self.newest.capacity().saturating_sub(self.newest.inserted())
+        self.left
     }
 
     /// Returns the sum of the capacities of all layers. The filter grows beyond that number of keys.
     #[must_use]
     #[doc(hidden)] // For the crates of this repository.
     pub fn total_capacity(&self) -> u64 {
-        self.oldest_first().map(BloomFilter::capacity).fold(0, u64::saturating_add)
+        (0..self.layers())
+            .map(|layer| self.plan.keys(layer).unwrap_or(u64::MAX))
+            .fold(0, u64::saturating_add)
     }
 
     /// Returns the ratio of the capacities of a layer and the layer before it, except during a
@@ -212,7 +233,7 @@ impl<S: Store> ScalableBloomFilter<S> {
             let (Ok(layout), Ok(info)) = (self.plan.layout(layer), self.plan.info(layer)) else {
                 break;
             };
-            let layer_bytes = layout.size_bytes() + size_of::<BloomFilter>() as u64;
+            let layer_bytes = layout.size_bytes() + size_of::<Layer<Owned>>() as u64;
             bytes = bytes.saturating_add(layer_bytes);
             if bytes > memory.as_u64() {
                 break;
@@ -232,7 +253,7 @@ impl<S: Store> ScalableBloomFilter<S> {
     #[doc(hidden)] // For the crates of this repository.
     pub fn next_layer_bytes(&self) -> Result<u64> {
         let bits = self.plan.layout(self.layers())?.size_bytes();
-        Ok(bits.saturating_add(size_of::<BloomFilter>() as u64))
+        Ok(bits.saturating_add(size_of::<Layer<Owned>>() as u64))
     }
 
     /// Copies the filter into memory of its own: see
@@ -241,13 +262,12 @@ impl<S: Store> ScalableBloomFilter<S> {
     /// # Errors
     /// If memory allocation fails.
     pub fn try_clone(&self) -> Result<ScalableBloomFilter> {
-        let mut closed = Vec::new();
-        reserve_layers(&mut closed, self.closed.len())?;
+        let mut closed = reserved(self.closed.len())?;
         for layer in &self.closed {
             closed.push(layer.try_clone()?);
         }
-        let newest = self.newest.try_clone()?;
-        Ok(ScalableBloomFilter { plan: self.plan, hash: self.hash, closed, newest })
+        let (closed, newest) = (closed.into(), self.newest.try_clone()?);
+        Ok(ScalableBloomFilter { plan: self.plan, left: self.left, closed, newest })
     }
 }
 
@@ -265,7 +285,7 @@ impl ScalableBloomFilter {
     /// is then unchanged.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        self.insert_mixed_hash(key.hash_with(&self.hash))
+        self.insert_mixed_hash(key.hash_with(&self.plan.hash()))
     }
 
     /// [`insert`](Self::insert) for a hash made with [`hash_spec`](crate::Membership::hash_spec), or with
@@ -280,10 +300,12 @@ impl ScalableBloomFilter {
         if self.contains_mixed_hash(hash) {
             return Ok(false);
         }
-        if self.layer_capacity_left() == 0 {
+        if self.left == 0 {
             self.grow()?;
         }
-        Ok(self.newest.insert_mixed_hash(hash))
+        let new = self.newest.insert_mixed_hash(hash);
+        self.left -= u64::from(new);
+        Ok(new)
     }
 
     /// [`insert`](Self::insert) for many keys in order; `new` has one result for each.
@@ -294,7 +316,7 @@ impl ScalableBloomFilter {
     /// As [`insert`](Self::insert). The keys before the one that failed are in the filter.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K], new: &mut BatchResults) -> Result<()> {
         let mut pending = PendingKeys::default();
-        let spec = self.hash;
+        let spec = self.plan.hash();
         try_for_each_chunk(keys, &spec, new, |hashes, new| {
             self.insert_run(hashes, new, &mut pending)
         })
@@ -315,34 +337,41 @@ impl ScalableBloomFilter {
     /// Closes the newest layer and adds another.
     #[cold]
     fn grow(&mut self) -> Result<()> {
-        let next = self.plan.layer(self.layers(), self.hash)?;
-        reserve_layers(&mut self.closed, 1)?;
-        self.closed.push(core::mem::replace(&mut self.newest, next));
+        let (info, layout) = (self.plan.info(self.layers())?, self.plan.layout(self.layers())?);
+        let next = Layer::empty(layout)?;
+        let mut closed = reserved(self.closed.len() + 1)?;
+        closed.extend(core::mem::take(&mut self.closed));
+        closed.push(core::mem::replace(&mut self.newest, next));
+        (self.closed, self.left) = (closed.into(), info.capacity);
         Ok(())
     }
 
     /// Removes all keys, and all layers but the first.
     pub fn clear(&mut self) {
-        let mut layers = core::mem::take(&mut self.closed).into_iter();
-        if let Some(first) = layers.next() {
+        if let Some(first) = core::mem::take(&mut self.closed).into_iter().next() {
             self.newest = first;
         }
         self.newest.clear();
+        self.left = self.plan.first();
     }
 }
 
-/// Reserves memory for just these layers: in small filters spare entries would take more than the bits.
-fn reserve_layers<S>(layers: &mut Vec<BloomFilter<S>>, more: usize) -> Result<()> {
-    let refused = |_| Error::alloc((more * size_of::<BloomFilter<S>>()) as u64);
-    layers.try_reserve_exact(more).map_err(refused)
+/// Returns an empty vector for just these layers: spare entries would not fit into a box.
+fn reserved<S>(layers: usize) -> Result<Vec<Layer<S>>> {
+    let mut reserved = Vec::new();
+    let refused = |_| Error::alloc((layers * size_of::<Layer<S>>()) as u64);
+    reserved.try_reserve_exact(layers).map_err(refused)?;
+    Ok(reserved)
 }
 
 impl<S: Store, T: Store> PartialEq<ScalableBloomFilter<T>> for ScalableBloomFilter<S> {
-    /// Compares plan, hash, layers and bits.
+    /// Compares plan, layers and bits.
     fn eq(&self, other: &ScalableBloomFilter<T>) -> bool {
         self.plan == other.plan
-            && self.hash == other.hash
             && self.layers() == other.layers()
-            && self.oldest_first().zip(other.oldest_first()).all(|(ours, theirs)| ours == theirs)
+            && self
+                .oldest_first()
+                .zip(other.oldest_first())
+                .all(|(ours, theirs)| ours.equals(theirs))
     }
 }

@@ -1,7 +1,7 @@
 //! The capacities and rates of the layers of a scalable filter.
 
 use crate::error::{Error, Result};
-use crate::filter::{BloomFilter, FilterInfo};
+use crate::filter::FilterInfo;
 use crate::hash::HashSpec;
 use crate::layout::BlockedLayout;
 use crate::math;
@@ -20,20 +20,33 @@ pub(super) const MAX_LAYERS: u64 = 64;
 /// twice that for all inserted keys, which are slightly more than the counted ones.
 const ABOVE_FLOOR: f64 = 2.002;
 
+/// The rate below which the first layer of a filter with a stated capacity has the layout of the
+/// least space: with the default layout such layers would be larger than textbook filters of half
+/// the rate.
+const LEAST_SPACE_BELOW: f64 = 3e-3;
+
 /// The allowed numbers of parts of the rate, of which one is reserved for the layers after the first.
 const GROWTH_SHARES: core::ops::RangeInclusive<u64> = 2..=1 << 16;
 
 /// A validated plan of all layers: the rate is between 0 and 1, the first capacity is not 0, and no
-/// layer is smaller than the one before it.
+/// layer is smaller than the one before it. With the hash of the keys, because both together take
+/// few bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LayerPlan {
     first: u64,
     rate: f64,
-    growth: Growth,
+    /// The capacity at which the head start ends.
+    below: u64,
+    growth: u16,
+    /// The growth during the head start; 0 without one.
+    head_start: u16,
+    /// The parts of the rate of which the later layers have one, less 1; 0 for the default.
+    share: u16,
+    hash: HashSpec,
 }
 
 impl LayerPlan {
-    pub(super) fn new(first: u64, rate: f64, growth: Growth) -> Result<Self> {
+    pub(super) fn new(first: u64, rate: f64, growth: Growth, hash: HashSpec) -> Result<Self> {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(Error::fpr(rate));
         }
@@ -49,7 +62,12 @@ impl LayerPlan {
         if let Some(parts) = growth.share.filter(|parts| !GROWTH_SHARES.contains(parts)) {
             return Err(Error::invalid("growth share", "one of 2 to 65536 parts", parts));
         }
-        Ok(Self { first: first.max(1), rate, growth })
+        let Growth { factor: growth, head_start, share } = growth;
+        let (factor, below) = head_start.unwrap_or_default();
+        // The ranges above fit.
+        let (growth, head_start) = (growth as u16, factor as u16);
+        let share = share.map_or(0, |parts| (parts - 1) as u16);
+        Ok(Self { first: first.max(1), rate, below, growth, head_start, share, hash })
     }
 
     /// Returns the capacity of the first layer.
@@ -62,22 +80,34 @@ impl LayerPlan {
         self.rate
     }
 
+    #[inline]
+    pub(super) fn hash(&self) -> HashSpec {
+        self.hash
+    }
+
     pub(super) fn growth(&self) -> Growth {
-        self.growth
+        let (head_start, share) = (u64::from(self.head_start), u64::from(self.share));
+        Growth {
+            factor: self.growth.into(),
+            head_start: (head_start > 0).then_some((head_start, self.below)),
+            share: (share > 0).then_some(share + 1),
+        }
     }
 
     /// Returns the share of the rate that a layer may use.
     pub(super) fn share(&self, layer: u32) -> f64 {
-        match self.growth.share {
+        match self.growth().share {
             None => math::layer_share(layer),
             Some(parts) => math::growth_layer_share(layer, parts),
         }
     }
 
-    /// Returns the capacity of the layer after one for `keys` keys.
-    fn after(&self, keys: u64) -> Option<u64> {
-        let head_start = self.growth.head_start.filter(|(_, below)| keys < *below);
-        keys.checked_mul(head_start.map_or(0, |(factor, _)| factor).max(self.growth.factor))
+    /// Returns the capacity of a layer; `None` if it does not fit into 64 bits.
+    pub(super) fn keys(&self, layer: u32) -> Option<u64> {
+        (0..layer).try_fold(self.first, |keys, _| {
+            let head_start = if keys < self.below { self.head_start } else { 0 };
+            keys.checked_mul(head_start.max(self.growth).into())
+        })
     }
 
     /// Returns capacity and target rate of a layer. It is full when that many keys were new to it.
@@ -92,7 +122,7 @@ impl LayerPlan {
             ));
         }
         let share = self.rate * self.share(layer);
-        let keys = (0..layer).try_fold(self.first, |keys, _| self.after(keys));
+        let keys = self.keys(layer);
         let keys =
             keys.ok_or_else(|| Error::unattainable(u64::MAX, share, math::hash_floor(u64::MAX)))?;
         let possible = ABOVE_FLOOR * math::hash_floor(keys.saturating_add(1));
@@ -108,6 +138,9 @@ impl LayerPlan {
     /// Returns the layout of a layer, which keeps its share of the rate until it is full.
     pub(crate) fn layout(&self, layer: u32) -> Result<BlockedLayout> {
         let FilterInfo { capacity: planned, target_fpr: target, .. } = self.info(layer)?;
+        if layer == 0 && self.share > 0 && target < LEAST_SPACE_BELOW {
+            return BlockedLayout::least_for_counted_keys(planned, target);
+        }
         BlockedLayout::for_counted_keys(planned, target)
     }
 
@@ -137,11 +170,6 @@ impl LayerPlan {
         // More keys than all layers hold.
         1.0
     }
-
-    /// Creates an empty layer.
-    pub(super) fn layer(&self, layer: u32, hash: HashSpec) -> Result<BloomFilter> {
-        BloomFilter::empty(self.layout(layer)?, hash, self.info(layer)?)
-    }
 }
 
 #[cfg(test)]
@@ -151,7 +179,13 @@ mod tests {
     /// Returns keys and bits of the layers from 100 keys on, up to 10⁸ keys.
     fn layers(rate: f64, factor: u64, below: u64) -> Vec<(u64, f64)> {
         let head_start = (factor > 0).then_some((factor, below));
-        let plan = LayerPlan::new(100, rate, Growth { head_start, ..Growth::default() }).unwrap();
+        let plan = LayerPlan::new(
+            100,
+            rate,
+            Growth { head_start, ..Growth::default() },
+            HashSpec::default(),
+        )
+        .unwrap();
         let layer = |at| (plan.info(at).unwrap().capacity, plan.layout(at).unwrap().bits() as f64);
         until_enough((0..MAX_LAYERS as u32).map(layer))
     }

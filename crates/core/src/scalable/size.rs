@@ -11,7 +11,7 @@ const FIRST: u64 = 1 << 16;
 
 impl BuildEmpty for ScalableBloomFilter {
     fn build_empty(spec: &FilterSpec) -> Result<Self> {
-        Self::empty(dimensions(spec)?, spec.hash)
+        Self::empty(dimensions(spec)?)
     }
 }
 
@@ -19,5 +19,5 @@ impl BuildEmpty for ScalableBloomFilter {
 pub(crate) fn dimensions(spec: &FilterSpec) -> Result<LayerPlan> {
     let rate =
         spec.fpr.ok_or_else(|| Error::invalid("false-positive rate", "one to be given", "none"))?;
-    LayerPlan::new(spec.capacity.unwrap_or(FIRST), rate, spec.growth)
+    LayerPlan::new(spec.capacity.unwrap_or(FIRST), rate, spec.growth, spec.hash)
 }

@@ -101,7 +101,7 @@ fn members_are_found_at_the_predicted_rate() {
             !dynamic.stats().layout.is_empty() && !dynamic.stats().parameters.is_empty(),
             "{kind}"
         );
-        let beside = dynamic.memory_usage() - dynamic.size_bytes();
+        let beside = dynamic.memory_usage().saturating_sub(dynamic.size_bytes());
         assert!(beside < 8192, "{kind}: {beside} bytes more than the data");
         let fills = dynamic.block_fills(10);
         assert!(fills.is_empty() || fills.len() == 10 && fills.iter().sum::<u64>() > 0, "{kind}");

@@ -27,9 +27,6 @@ use crate::input::Input;
 use crate::scan::{Batch, Scratch};
 use crate::setops::{Sample, filter_bytes, filter_fpr};
 
-/// Number of lines whose entries are loaded at a time.
-const PREFETCH_BATCH: usize = 32;
-
 /// A filter of all lines, and the counts of those that it contained already.
 pub(super) struct RepeatCounter {
     filter: BloomFilter,
@@ -99,7 +96,7 @@ impl Counter<'_> {
                     events.push(number, Event::New)?;
                     continue;
                 }
-                prefetch(&counts, fingerprints, known);
+                counts.prefetch_ahead(fingerprints, known);
                 let Ok((is_new, count)) = counts.entry(fingerprints[known], 0)? else {
                     fits = false;
                     return Ok(ControlFlow::Break(line));
@@ -141,7 +138,7 @@ impl Counter<'_> {
             }));
             keep(fingerprints, selected.iter().map(|noted| noted / 2));
             for (at, noted) in selected.iter().enumerate() {
-                prefetch(&counts, fingerprints, at);
+                counts.prefetch_ahead(fingerprints, at);
                 let (line, known) = (noted / 2, noted % 2 == 1);
                 // Zero after the line has been printed.
                 let counted = counts.get_mut(fingerprints[at]).map_or(0, std::mem::take);
@@ -168,12 +165,4 @@ fn keep(fingerprints: &mut Vec<Fingerprint>, lines: impl Iterator<Item = usize>)
         kept += 1;
     }
     fingerprints.truncate(kept);
-}
-
-/// Loads the next entries, once for several.
-#[inline]
-fn prefetch(counts: &FingerprintMap<u64>, fingerprints: &[Fingerprint], at: usize) {
-    if at.is_multiple_of(PREFETCH_BATCH) {
-        counts.prefetch(&fingerprints[at..fingerprints.len().min(at + PREFETCH_BATCH)]);
-    }
 }

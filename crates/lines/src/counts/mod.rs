@@ -40,7 +40,8 @@ use crate::job_context::JobContext;
 use crate::output::Outputs;
 use crate::scan::{LineChunk, RecordEnds, Ticket};
 use crate::setops::{
-    FIRST_RECORD, JobPasses, LineSelector, Partitioning, Sample, Side, Spans, positions_of_inputs,
+    FIRST_RECORD, JobPasses, LineSelector, Partitioning, RecordSink, Sample, Side, Spans,
+    positions_of_inputs,
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter, TempDir};
@@ -212,7 +213,8 @@ impl Counter<'_> {
         let capacity = FingerprintMap::<Counted>::capacity(half / 4 * 3 / workers);
         let max = SpillWriter::max_streams(half).min(MAX_PARTITIONS);
         let partitioning = Partitioning::new((2 * distinct / capacity.max(1) + 1).clamp(1, max));
-        let mut spill = SpillWriter::new(&spill_file, partitioning.partitions(), half);
+        let spill = SpillWriter::new(&spill_file, partitioning.partitions(), half);
+        let mut records = RecordSink::new(&partitioning, spill);
         let starts = |input: usize| positions_of_inputs(&inputs[..=input], 0).map(|all| all[input]);
         let pass = self.context.pass();
         let passes = JobPasses { pass, hasher: &self.hasher };
@@ -221,9 +223,8 @@ impl Counter<'_> {
             &refs,
             Side::First,
             LineSelector::All,
-            &partitioning,
             starts,
-            &mut spill,
+            &mut records,
             None,
         )?;
         let length = inputs.iter().map(Input::known_length).sum::<Result<u64>>()?;
@@ -237,7 +238,7 @@ impl Counter<'_> {
             top: Mutex::new(std::mem::take(&mut self.top)),
             progress: self.context.settings.progress,
         };
-        let counted = counter.count(spill.finish(), &partitioning)?;
+        let counted = counter.count(records.into_records(), &partitioning)?;
         let top = counter.top.into_inner().unwrap_or_else(PoisonError::into_inner);
         out.min_count = out.min_count.max(top.least());
         let positions = CountedPositions::new(spans, counted, &spill_file, half);

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::fingerprint::{Fingerprint, FingerprintMap, State};
+use crate::fingerprint::{Fingerprint, FingerprintMap};
 use crate::progress::Progress;
 use crate::setops::{FIRST_RECORD, Partitioning, Spans};
 use crate::temp::{RecordStream, SpillFile, SpillWriter, write_out};
@@ -21,12 +21,6 @@ use super::top::TopCounts;
 pub(super) struct Counted {
     position: u64,
     count: u64,
-}
-
-impl State for Counted {
-    fn touch(self) -> u64 {
-        self.count
-    }
 }
 
 /// Counts the records of partitions.

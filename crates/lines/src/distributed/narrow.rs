@@ -10,7 +10,7 @@ use super::task::Task;
 use crate::error::{Error, Result};
 use crate::input::Input;
 use crate::memory::{Budget, least_records};
-use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, Partitioning, Side};
+use crate::setops::{HASH_LOG_MEMORY, HashSink, LineSelector, Partitioning, RecordSink, Side};
 use crate::temp::{FileSummary, RecordStream, SectionWriter, SpillWriter};
 
 /// The filters that exclude lines.
@@ -69,7 +69,8 @@ impl Task<'_> {
         let allowance = self.memory_beside(filters, &context.budget)?;
         let partitioning = self.partitioning(partitions, allowance, out)?;
         let spill_file = self.spill_file()?;
-        let mut spill = SpillWriter::new(&spill_file, partitioning.partitions(), allowance);
+        let spill = SpillWriter::new(&spill_file, partitioning.partitions(), allowance);
+        let mut records = RecordSink::new(&partitioning, spill);
         let narrows = !matches!(narrow, Narrowing::Nothing);
         let mut keys =
             narrows.then(|| HashSink::Log(SpillWriter::new(&spill_file, 1, HASH_LOG_MEMORY)));
@@ -77,17 +78,8 @@ impl Task<'_> {
         let passes = self.passes(&context);
         let start = |input: usize| Ok(base(&ranges[input]));
         let mut write_records = |selector: LineSelector<'_>| {
-            let (spill, keys) = (&mut spill, keys.as_mut());
-            passes.write_records(
-                "matching",
-                &refs,
-                side,
-                selector,
-                &partitioning,
-                start,
-                spill,
-                keys,
-            )
+            let (records, keys) = (&mut records, keys.as_mut());
+            passes.write_records("matching", &refs, side, selector, start, records, keys)
         };
         let seen = match narrow {
             Narrowing::Nothing => write_records(LineSelector::All)?,
@@ -108,10 +100,10 @@ impl Task<'_> {
             let problem = "it holds more than 2^40 bytes when unpacked; pack it in several files";
             return Err(Error::range(&path.to_string_lossy(), *start, *end, problem));
         }
-        let survivors = spill.bytes() / side.record_bytes() as u64;
+        let survivors = records.lines();
         let keys = keys.map_or_else(RecordStream::default, HashSink::into_log);
         let mut writer = SectionWriter::new(out, side.survivors())?;
-        for stream in spill.finish().iter().chain([&keys]) {
+        for stream in records.into_records().iter().chain([&keys]) {
             writer.section(stream.bytes(), |give| stream.for_each_block(&spill_file, give))?;
         }
         let (first, last) = numbers(ranges);

@@ -6,4 +6,4 @@ mod table;
 
 pub use hash::fingerprints;
 pub(crate) use hash::{Fingerprint, LineHasher};
-pub(crate) use table::{FingerprintMap, FingerprintSet, Full, State, Table};
+pub(crate) use table::{FingerprintMap, FingerprintSet, Full, Table, ahead};

@@ -2,15 +2,15 @@
 //!
 //! Open addressing with linear probing over two parallel arrays. The low half of the fingerprint
 //! determines the slot by multiply-shift, so the number of slots need not be a power of two.
-//! Partitions use the high half; in a table that is filled by partition it determines the slot.
+//! Partitions use the high half; in a table that may be filled by partition it determines the slot.
 //! Fingerprints are keyed and random: an adversary cannot choose lines with the same slot.
 //!
 //! Cost: for states of one byte 17 bytes per slot, of which at most 7 in 8 are used: [`Table::BYTES_PER_ENTRY`] bytes per
-//! entry. A lookup reads one or two cache lines, more if the table is almost full. The table doubles
+//! entry. A lookup reads two or three cache lines, more if the table is almost full. The table doubles
 //! while the old and the new arrays fit the limit together, then grows to the remaining memory, then
 //! returns [`Full`].
 
-use petal::embed::Words;
+use petal::embed::{Words, prefetch};
 
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
@@ -18,30 +18,6 @@ use crate::fingerprint::Fingerprint;
 /// The table has reached its memory limit. Its entries are unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
-
-/// A state of a fingerprint.
-pub(crate) trait State: Copy + Default {
-    /// Returns a number that depends on the state, so that loading it is not left out.
-    fn touch(self) -> u64;
-}
-
-impl State for u8 {
-    fn touch(self) -> u64 {
-        self.into()
-    }
-}
-
-impl State for u64 {
-    fn touch(self) -> u64 {
-        self
-    }
-}
-
-impl State for () {
-    fn touch(self) -> u64 {
-        0
-    }
-}
 
 /// A set of fingerprints.
 pub(crate) type FingerprintSet = FingerprintMap<()>;
@@ -60,11 +36,23 @@ pub(crate) struct FingerprintMap<S> {
     by_high: bool,
     /// Memory limit of the arrays in bytes, including both generations while growing.
     allowance: u64,
+    /// How many entries are expected, to grow at once.
+    expected: u64,
 }
 
 const MIN_SLOTS: u64 = 1 << 10;
 
-impl<S: State> FingerprintMap<S> {
+/// Number of fingerprints from prefetching one to looking it up.
+const AHEAD: usize = 16;
+
+/// In a loop over fingerprints at index `at`: returns those to prefetch.
+#[inline]
+pub(crate) fn ahead(fingerprints: &[Fingerprint], at: usize) -> &[Fingerprint] {
+    let next = if at == 0 { 0 } else { at + AHEAD - 1 };
+    fingerprints.get(next..fingerprints.len().min(at + AHEAD)).unwrap_or_default()
+}
+
+impl<S: Copy + Default> FingerprintMap<S> {
     const SLOT: u64 = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
 
     /// Bytes per entry of a table at its maximum load.
@@ -78,16 +66,25 @@ impl<S: State> FingerprintMap<S> {
     /// Returns the number of entries that a table of at most `allowance` bytes can contain if it
     /// begins with space for `expected` entries: while it grows, both generations take memory.
     pub(crate) fn capacity_after_growth(allowance: u64, expected: u64) -> u64 {
-        let mut slots = Self::slots_for(allowance, expected);
-        while let Some(more) = Self::grown(allowance, slots) {
+        Self::capacity_grown_from(allowance, Self::slots_for(allowance, expected))
+    }
+
+    fn capacity_grown_from(allowance: u64, mut slots: u64) -> u64 {
+        while let Some(more) = Self::grown(allowance, slots, 0) {
             slots = more;
         }
         slots / 8 * 7
     }
 
+    /// [`capacity_after_growth`](Self::capacity_after_growth) of this table.
+    pub(crate) fn final_capacity(&self) -> u64 {
+        Self::capacity_grown_from(self.allowance, self.states.len() as u64)
+    }
+
     /// Returns the number of slots after growing; `None` if the table cannot grow.
-    fn grown(allowance: u64, slots: u64) -> Option<u64> {
-        let more = (allowance / Self::SLOT).saturating_sub(slots).min(slots * 2);
+    fn grown(allowance: u64, slots: u64, expected: u64) -> Option<u64> {
+        let wanted = Self::slots_for(allowance, expected).max(slots * 2);
+        let more = (allowance / Self::SLOT).saturating_sub(slots).min(wanted);
         // A slightly larger table would be full again soon, after moving all entries.
         (more >= slots + slots / 4).then_some(more)
     }
@@ -95,7 +92,7 @@ impl<S: State> FingerprintMap<S> {
     /// An empty table of at most `allowance` bytes, with initial space for `expected` entries.
     pub(crate) fn new(allowance: u64, expected: u64) -> Result<Self> {
         let (words, states) = arrays(Self::slots_for(allowance, expected))?;
-        Ok(Self { words, states, used: 0, by_high: false, allowance })
+        Ok(Self { words, states, used: 0, by_high: false, allowance, expected: 0 })
     }
 
     /// [`new`](Self::new) with slots in the order of partitions: inserting one partition after the other
@@ -122,6 +119,16 @@ impl<S: State> FingerprintMap<S> {
         Ok(())
     }
 
+    /// Changes the limit, to no less than the table takes.
+    pub(crate) fn set_allowance(&mut self, allowance: u64) {
+        self.allowance = allowance;
+    }
+
+    /// Returns the memory of the arrays in bytes.
+    pub(crate) fn memory_usage(&self) -> u64 {
+        self.states.len() as u64 * Self::SLOT
+    }
+
     fn slots_for(allowance: u64, expected: u64) -> u64 {
         // Load 2/3 if memory allows: at 7/8, a lookup of an absent fingerprint takes about thirty
         // steps.
@@ -129,20 +136,34 @@ impl<S: State> FingerprintMap<S> {
         wanted.min((allowance / Self::SLOT).max(8))
     }
 
+    /// Announces the number of entries: if the table must grow, it gets space for them.
+    pub(crate) fn expect(&mut self, entries: u64) {
+        self.expected = entries;
+    }
+
     /// Returns the number of entries.
     pub(crate) fn len(&self) -> u64 {
         self.used as u64
     }
 
-    /// Loads the slots of fingerprints into the cache. The cache misses of a batch overlap; those of
-    /// separate lookups hardly do.
+    /// Prefetches the slots of fingerprints. The cache misses of a batch overlap; those of separate
+    /// lookups hardly do.
     #[inline]
     pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
-        let touch = |sum: u64, fingerprint: &Fingerprint| {
+        for fingerprint in fingerprints {
             let at = self.slot(*fingerprint);
-            sum.wrapping_add(self.at(at).low).wrapping_add(self.states[at].touch())
-        };
-        std::hint::black_box(fingerprints.iter().fold(0, touch));
+            // The lookup may go on in the next cache line.
+            for slot in [at, at + 3] {
+                prefetch(self.words.get(), 2 * slot);
+            }
+            prefetch(&self.states, at);
+        }
+    }
+
+    /// In a loop that looks up fingerprints in order, at index `at`: prefetches the slots of a later one.
+    #[inline]
+    pub(crate) fn prefetch_ahead(&self, fingerprints: &[Fingerprint], at: usize) {
+        self.prefetch(ahead(fingerprints, at));
     }
 
     /// Returns whether a fingerprint is in the table.
@@ -265,7 +286,8 @@ impl<S: State> FingerprintMap<S> {
     }
 
     fn grow(&mut self) -> Result<Result<(), Full>> {
-        let Some(more) = Self::grown(self.allowance, self.states.len() as u64) else {
+        let Some(more) = Self::grown(self.allowance, self.states.len() as u64, self.expected)
+        else {
             return Ok(Err(Full));
         };
         let (words, states) = arrays(more)?;
@@ -282,7 +304,7 @@ impl<S: State> FingerprintMap<S> {
     }
 }
 
-fn arrays<S: State>(slots: u64) -> Result<(Words, Vec<S>)> {
+fn arrays<S: Copy + Default>(slots: u64) -> Result<(Words, Vec<S>)> {
     let slot = (size_of::<Fingerprint>() + size_of::<S>()) as u64;
     let refused = || Error::alloc(slots.saturating_mul(slot));
     let count = usize::try_from(slots).map_err(|_| refused())?;
@@ -358,6 +380,24 @@ mod tests {
             assert!(table.get_mut(fingerprint(1)).is_none());
             assert!(table.states.len() as u64 * Table::SLOT <= allowance.max(8 * Table::SLOT));
         }
+    }
+
+    #[test]
+    fn growing_table_gets_space_for_the_expected_entries() {
+        let mut table = FingerprintSet::new(4 << 20, 0).unwrap();
+        table.expect(100_000);
+        for i in 0..1000 {
+            assert!(table.entry(fingerprint(i), ()).unwrap().unwrap().0);
+        }
+        assert!((150_000..160_000).contains(&table.states.len()), "{}", table.states.len());
+        assert!((0..1000).all(|i| table.contains(fingerprint(i))));
+        // More than the limit allows.
+        let mut table = FingerprintSet::new(1 << 20, 0).unwrap();
+        table.expect(u64::MAX);
+        for i in 0..1000 {
+            assert!(table.entry(fingerprint(i), ()).unwrap().unwrap().0);
+        }
+        assert_eq!(table.states.len(), (1 << 16) - 1024);
     }
 
     #[test]

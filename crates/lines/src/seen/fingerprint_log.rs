@@ -1,48 +1,63 @@
-//! The fingerprint log: the 128-bit fingerprints of all printed lines, in a sorted file and in a table.
+//! The fingerprint log: the 128-bit fingerprints of all printed lines, in a file of pages.
 //!
 //! The filter beside the log contains at least the same lines, so only lines that the filter
 //! reports as present are looked up. Unlike those of set operations, the fingerprints have one key
 //! for the life of the file. The key is stored in the file: anyone who can read it can write lines
 //! that collide. docs/reference/format.md describes the file.
 //!
-//! * Opening verifies every byte: a damaged file is an error before the first line is printed.
-//! * The file is never changed in place. [`FingerprintLog::write_to`] writes a new file; after that
-//!   file is in place, [`FingerprintLog::reload`] switches to it.
-//! * The file has the order of the table's slots, so loading and writing access memory in order.
+//! * The **sorted pages** have most fingerprints. The page of a fingerprint follows from its bits, so
+//!   a lookup reads one page, rarely two. A cache keeps the pages that were read. A page is checked
+//!   when it is read.
+//! * The **appended pages** have those of later saves. They are checked when the log is opened, and
+//!   are in a table in memory.
 //!
-//! Cost: opening reads the file once. If it fits the memory with a quarter more, it is loaded into
-//! the table, and a lookup reads one or two cache lines. Otherwise the table has only the
-//! fingerprints since the last save, a lookup reads a few pages of the file by interpolation search,
-//! and saving merges both. Saving writes the file once.
+//! Cost: opening reads the header and the appended pages. A lookup reads one or two cache lines of the
+//! table, and as many of a page in the cache. A save appends the new fingerprints. If the appended
+//! pages would be more than an eighth of the sorted ones, or the table is full, it merges all into a
+//! new file.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt as _;
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use petal::embed::{Words, prefetch};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::error::{Error, ErrorKind, Result, io_text};
-use crate::fingerprint::{Fingerprint, FingerprintSet, LineHasher};
+use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
+use crate::fingerprint::{Fingerprint, FingerprintSet, LineHasher, ahead};
 
 const MAGIC: [u8; 8] = *b"\x89PSEEN\r\n";
-const VERSION: u16 = 3;
-const HEADER: usize = 64;
-const PRINT: usize = Fingerprint::BYTES;
-/// Fingerprints read by one probe of the file: a page.
-const PAGE: u64 = 4096 / PRINT as u64;
-/// Bytes read or written at a time in sequential access.
-const STEP: usize = 256 << 10;
+const VERSION: u64 = 4;
+/// Bytes of a page.
+const PAGE: usize = 4096;
+/// Fingerprints that a page has room for.
+const ROOM: usize = PAGE / Fingerprint::BYTES - 1;
+/// Where a page has its number of fingerprints.
+const COUNT_AT: usize = ROOM * Fingerprint::BYTES;
+/// Where a page has its checksum, of all bytes before.
+const SUM_AT: usize = PAGE - 8;
+/// Added to the count of the last page of a save.
+const LAST_OF_SAVE: u64 = 1 << 16;
+/// Fingerprints per page that a new file is made for. With more, more pages overflow into the next one.
+const USUAL: u64 = 224;
+/// The appended pages are at most this part of the sorted ones, or `MIN_APPENDED`.
+const APPENDED_PART: u64 = 8;
+const MIN_APPENDED: u64 = 64;
+/// Pages read or written at a time in sequential access.
+const STEP: usize = 64;
 
 /// The fingerprints of all printed lines.
 pub struct FingerprintLog {
-    pair: u64,
     key: [u64; 2],
-    saved: Option<Sorted>,
-    /// The fingerprints since the last save; if `whole`, all fingerprints.
+    sorted: SortedPages,
+    /// The appended pages of complete saves, and their number of fingerprints.
+    appended: (u64, u64),
+    /// The fingerprints that are not in the sorted pages.
     table: FingerprintSet,
-    whole: bool,
-    /// Whether the table had no room for a fingerprint.
-    full: bool,
+    /// The fingerprints since the last save; `None` if the next save writes a new file.
+    unsaved: Option<Vec<Fingerprint>>,
+    /// Maximum number of unsaved fingerprints.
+    unsaved_limit: u64,
     allowance: u64,
 }
 
@@ -54,12 +69,6 @@ fn damaged(name: &str, problem: &str) -> Error {
         .advise("remove it and its filter to start over")
 }
 
-/// The error of a log that cannot be read again.
-fn unreadable(source: io::Error) -> Error {
-    let problem = format!("the fingerprint log: cannot read: {}", io_text(&source));
-    Error::new(ErrorKind::File, problem).caused_by(source)
-}
-
 impl FingerprintLog {
     /// Returns an empty log with a random key and pair number.
     ///
@@ -67,46 +76,69 @@ impl FingerprintLog {
     /// If the system has no random bytes or no memory.
     pub fn new() -> Result<Self> {
         let word = || getrandom::u64().map_err(|_| Error::random());
-        Self::with(word()?, [word()?, word()?], None)
+        Self::with(&Header { pair: word()?, key: [word()?, word()?], ..Header::default() }, None)
     }
 
-    /// Opens and verifies a log file. `name` is for error messages.
+    /// Opens a log file. `name` is for error messages.
     ///
     /// # Errors
-    /// If the file cannot be read, is not a fingerprint log, or is damaged.
+    /// If the file cannot be read, is not a fingerprint log, or its header or an appended page is
+    /// damaged. Sorted pages are checked when they are read.
     pub fn open(file: File, name: &str) -> Result<Self> {
-        let mut bytes = [0; HEADER];
-        let length = file.metadata().map_err(|e| Error::read(name, e))?.len();
-        if length < HEADER as u64 {
+        let failed = |e| Error::read(name, e);
+        let length = file.metadata().map_err(failed)?.len();
+        let mut page = [0; PAGE];
+        if length < PAGE as u64 {
             return Err(damaged(name, "it is shorter than its header"));
         }
-        file.read_exact_at(&mut bytes, 0).map_err(|e| Error::read(name, e))?;
-        let header = Header::from_bytes(&bytes).map_err(|what| damaged(name, what))?;
-        let whole = u128::from(header.count) * PRINT as u128 + HEADER as u128;
-        if u128::from(length) != whole {
-            return Err(damaged(name, "its length is not what its header says"));
+        file.read_exact_at(&mut page, 0).map_err(failed)?;
+        let header = Header::from_page(&page).map_err(|what| damaged(name, what))?;
+        let pages = length / PAGE as u64 - 1;
+        if header.pages > pages {
+            return Err(damaged(name, "it is shorter than its header says"));
         }
-        let sorted = Sorted { file, count: header.count };
-        sorted.verify(name, header.sum)?;
-        Self::with(header.pair, header.key, Some(sorted))
+        // An interrupted save leaves pages after those of the last complete one.
+        let (mut appended, mut intact, mut count) = ((0, 0), 0, 0);
+        for number in header.pages + 1..=pages {
+            file.read_exact_at(&mut page, number * PAGE as u64).map_err(failed)?;
+            let Some((more, is_last)) = check(&page, header.pair, number) else { continue };
+            (intact, count) = (intact + 1, count + more as u64);
+            if is_last {
+                appended = (number - header.pages, count);
+                // It was written after the other pages of its save.
+                if intact < appended.0 {
+                    return Err(damaged(name, "a page does not match its checksum"));
+                }
+            }
+        }
+        let mut log = Self::with(&header, Some((file, name)))?;
+        (log.appended, log.unsaved) = (appended, Some(Vec::new()));
+        Ok(log)
     }
 
-    fn with(pair: u64, key: [u64; 2], saved: Option<Sorted>) -> Result<Self> {
-        let table = FingerprintSet::new(0, 0)?;
-        Ok(Self { pair, key, whole: saved.is_none(), saved, table, full: false, allowance: 0 })
+    fn with(header: &Header, file: Option<(File, &str)>) -> Result<Self> {
+        Ok(Self {
+            key: header.key,
+            sorted: SortedPages::new(header, file)?,
+            appended: (0, 0),
+            table: FingerprintSet::new(0, 0)?,
+            unsaved: None,
+            unsaved_limit: 0,
+            allowance: 0,
+        })
     }
 
     /// Returns the random number that identifies the log and its filter as a pair.
     #[must_use]
     pub fn pair_id(&self) -> u64 {
-        self.pair
+        self.sorted.pair
     }
 
     /// Returns the number of fingerprints. Those of this run may be counted twice if the file has
     /// them.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.apart().map_or(0, |saved| saved.count) + self.table.len()
+        self.sorted.count + self.table.len().max(self.appended.1)
     }
 
     /// Returns whether there are no fingerprints.
@@ -115,39 +147,35 @@ impl FingerprintLog {
         self.len() == 0
     }
 
-    /// Sets the memory limit in bytes.
+    /// Sets the memory limit in bytes, and loads the appended pages.
     pub(super) fn set_memory(&mut self, bytes: u64) -> Result<()> {
         self.allowance = bytes;
-        self.reset()
-    }
-
-    /// Empties the table, and loads the file into it if it fits.
-    fn reset(&mut self) -> Result<()> {
-        let count = self.saved.as_ref().map_or(0, |saved| saved.count);
-        // Without room for new fingerprints, the table would be full again soon.
-        let room = FingerprintSet::capacity_after_growth(self.allowance, count);
-        (self.whole, self.full) = (count + count / 4 <= room, false);
         // Free the old table first: both may not fit.
         self.table = FingerprintSet::new(0, 0)?;
-        self.table = FingerprintSet::new(self.allowance, if self.whole { count } else { 0 })?;
-        let Some(saved) = self.saved.as_ref().filter(|_| self.whole) else { return Ok(()) };
-        // The table has room for all of them, and does not become full.
-        let mut added = Ok(());
-        let read = saved.each_page(|page| {
-            for fingerprint in page.iter().map(Fingerprint::from_bytes) {
-                added = self.table.entry(fingerprint, ()).map(drop);
-                if added.is_err() {
-                    break;
+        let rest = bytes - self.sorted.set_memory(bytes / 8 * 5)?;
+        let unsaved = if self.unsaved.is_some() { rest / 5 } else { 0 };
+        // While it grows, a vector takes up to three times its length.
+        self.unsaved_limit = unsaved / 3 / Fingerprint::BYTES as u64;
+        self.table = FingerprintSet::new(rest - unsaved, self.appended.1)?;
+        let mut page = [0; PAGE];
+        for at in 0..self.appended.0 {
+            let number = self.sorted.pages + 1 + at;
+            let (count, _) = self.sorted.read(number, &mut page)?;
+            for fingerprint in fingerprints(&page, count) {
+                if self.table.entry(fingerprint, ())?.is_err() {
+                    let problem = "its last lines have more fingerprints than fit the memory limit";
+                    return Err(Error::new(ErrorKind::Memory, problem)
+                        .of(&self.sorted.name)
+                        .advise(Advice::Raise(Setting::MemoryLimit)));
                 }
             }
-            Ok(())
-        });
-        added.and(read.map_err(unreadable))
+        }
+        Ok(())
     }
 
-    /// Returns the file if the table lacks its fingerprints.
-    fn apart(&self) -> Option<&Sorted> {
-        self.saved.as_ref().filter(|_| !self.whole)
+    /// Announces that as many new fingerprints may be added, so that the table grows at once.
+    pub(super) fn expect(&mut self, more: u64) {
+        self.table.expect(self.table.len().saturating_add(more));
     }
 
     /// Returns the hasher of the fingerprints.
@@ -156,10 +184,12 @@ impl FingerprintLog {
         LineHasher::with_keys([self.key[0], self.key[1], 0])
     }
 
-    /// Loads the slots of fingerprints into the cache.
+    /// In a loop that inserts fingerprints in order, at index `at`: prefetches what a later one reads.
     #[inline]
-    pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
-        self.table.prefetch(fingerprints);
+    pub(crate) fn prefetch_ahead(&self, fingerprints: &[Fingerprint], at: usize) {
+        let ahead = ahead(fingerprints, at);
+        self.table.prefetch(ahead);
+        self.sorted.prefetch(ahead);
     }
 
     /// Adds a line. Returns whether it is new: it was not printed before, in this run or an earlier
@@ -170,278 +200,500 @@ impl FingerprintLog {
         fingerprint: Fingerprint,
         certain: bool,
     ) -> Result<Option<bool>> {
-        if let Some(saved) = self.apart()
-            && !certain
-            && !self.table.contains(fingerprint)
-            && saved.contains(fingerprint).map_err(unreadable)?
+        if !certain
+            && self.sorted.pages > 0
+            && (self.table.len() == 0 || !self.table.contains(fingerprint))
+            && self.sorted.contains(fingerprint)?
         {
             return Ok(Some(false));
         }
-        let entry = self.table.entry(fingerprint, ())?;
-        self.full = entry.is_err();
-        Ok(entry.ok().map(|(fresh, ())| fresh || certain))
+        let Ok((fresh, ())) = self.table.entry(fingerprint, ())? else {
+            self.unsaved = None;
+            return Ok(None);
+        };
+        if fresh && let Some(unsaved) = &mut self.unsaved {
+            unsaved.push(fingerprint);
+            let pages = self.appended.0 + unsaved.len().div_ceil(ROOM) as u64;
+            let most = (self.sorted.pages / APPENDED_PART).max(MIN_APPENDED);
+            if pages > most || unsaved.len() as u64 > self.unsaved_limit {
+                self.unsaved = None;
+            }
+        }
+        Ok(Some(fresh || certain))
     }
 
     /// Returns the contents of an empty log file of the same pair.
     #[must_use]
     pub fn empty_file(&self) -> Vec<u8> {
-        self.header(0, xxh3_64(&[])).to_vec()
+        self.header(0, 0, 0).to_page().to_vec()
     }
 
-    fn header(&self, count: u64, sum: u64) -> [u8; HEADER] {
-        Header { pair: self.pair, key: self.key, count, sum }.to_bytes()
+    fn header(&self, count: u64, parts: u64, pages: u64) -> Header {
+        Header { pair: self.sorted.pair, key: self.key, count, parts, pages }
     }
 
-    /// Writes the log as a new file. Returns its number of fingerprints.
+    /// Returns whether the next save appends to the file. Otherwise it writes a new one.
+    #[must_use]
+    pub fn appends(&self) -> bool {
+        self.unsaved.is_some()
+    }
+
+    /// Saves by appending the new fingerprints to the log's file, and syncs it.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn append_to(&mut self, file: &File) -> io::Result<()> {
+        let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
+        let mut number = self.sorted.pages + 1 + self.appended.0;
+        // The rest of an interrupted save must not follow new pages.
+        if file.metadata()?.len() != number * PAGE as u64 {
+            file.set_len(number * PAGE as u64)?;
+            file.sync_all()?;
+        }
+        let pages = unsaved.chunks(ROOM);
+        let mut left = pages.len();
+        let mut bytes = Vec::with_capacity(STEP * PAGE);
+        for page in pages {
+            left -= 1;
+            if left == 0 || bytes.len() == STEP * PAGE {
+                file.write_all_at(&bytes, number * PAGE as u64)?;
+                number += (bytes.len() / PAGE) as u64;
+                bytes.clear();
+            }
+            // The last page tells that the others are complete.
+            if left == 0 && number > self.sorted.pages + 1 + self.appended.0 {
+                file.sync_data()?;
+            }
+            let at = number + (bytes.len() / PAGE) as u64;
+            bytes.extend(to_page(page, self.sorted.pair, at, left == 0));
+        }
+        file.write_all_at(&bytes, number * PAGE as u64)?;
+        file.sync_data()?;
+        self.appended.0 += unsaved.len().div_ceil(ROOM) as u64;
+        self.appended.1 += unsaved.len() as u64;
+        unsaved.clear();
+        Ok(())
+    }
+
+    /// Writes all fingerprints as a new file.
     ///
     /// # Errors
     /// If the old file cannot be read, or the new one cannot be written.
-    pub fn write_to(&self, mut out: impl Write + Seek) -> io::Result<u64> {
-        let mut new = LogWriter::new(&mut out)?;
+    pub fn write_to(&self, mut out: impl Write + Seek) -> io::Result<()> {
+        let most = self.sorted.count + self.table.len();
+        let mut new = PageWriter::new(&mut out, self.sorted.pair, most.div_ceil(USUAL))?;
         let mut table = self.table.sorted().peekable();
-        if let Some(saved) = self.apart() {
-            saved.each_page(|page| {
-                for old in page.iter().map(Fingerprint::from_bytes) {
-                    while let Some(fingerprint) =
-                        table.next_if(|fingerprint| fingerprint.order() < old.order())
-                    {
-                        new.push(fingerprint)?;
-                    }
-                    // After a crash, or with an older filter, a line may be in both.
-                    let _ = table.next_if_eq(&old);
-                    new.push(old)?;
-                }
-                Ok(())
-            })?;
-        }
+        self.sorted.each(|old| {
+            while let Some(fingerprint) =
+                table.next_if(|fingerprint| fingerprint.order() < old.order())
+            {
+                new.push(fingerprint)?;
+            }
+            // After a crash, or with an older filter, a line may be in both.
+            let _ = table.next_if_eq(&old);
+            new.push(old)
+        })?;
         table.try_for_each(|fingerprint| new.push(fingerprint))?;
-        let (count, sum) = new.finish()?;
+        let (count, parts, pages) = new.finish()?;
         out.seek(SeekFrom::Start(0))?;
-        out.write_all(&self.header(count, sum))?;
-        out.flush()?;
-        Ok(count)
+        out.write_all(&self.header(count, parts, pages).to_page())?;
+        out.flush()
     }
 
-    /// Switches to the file that [`write_to`](Self::write_to) has written, and makes room in the table.
+    /// Switches to the file that [`write_to`](Self::write_to) has written, and empties the table.
     ///
     /// # Errors
     /// If memory for a new table is refused, or the file cannot be read.
-    pub fn reload(&mut self, file: File, count: u64) -> Result<()> {
-        self.saved = Some(Sorted { file, count });
-        if self.whole && !self.full { Ok(()) } else { self.reset() }
+    pub fn reload(&mut self, file: File, name: &str) -> Result<()> {
+        let allowance = self.allowance;
+        // Free the memory first: both may not fit.
+        self.table = FingerprintSet::new(0, 0)?;
+        self.sorted.set_memory(0)?;
+        *self = Self::open(file, name)?;
+        self.set_memory(allowance)
+    }
+
+    /// Moves all fingerprints to a temporary file. The next save writes a new file.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written, or memory for a new table is refused.
+    pub fn move_to(&mut self, mut file: File) -> Result<()> {
+        let name = std::mem::take(&mut self.sorted.name);
+        self.write_to(&mut file)
+            .map_err(|e| Error::new(ErrorKind::File, io_text(&e)).caused_by(e))?;
+        self.reload(file, &name)?;
+        self.unsaved = None;
+        Ok(())
     }
 }
 
+/// The first page of a log.
+#[derive(Default)]
 struct Header {
     pair: u64,
     key: [u64; 2],
+    /// Fingerprints in the sorted pages.
     count: u64,
-    sum: u64,
+    /// Parts of the range of fingerprints, one for each page.
+    parts: u64,
+    /// Sorted pages: those of the parts, and those that the last ones overflow into.
+    pages: u64,
 }
 
 impl Header {
-    fn to_bytes(&self) -> [u8; HEADER] {
-        let mut bytes = [0; HEADER];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
-        let words = [self.pair, self.key[0], self.key[1], self.count, self.sum];
-        for (slot, word) in bytes[16..56].chunks_exact_mut(8).zip(words) {
+    fn to_page(&self) -> [u8; PAGE] {
+        let mut page = [0; PAGE];
+        page[..8].copy_from_slice(&MAGIC);
+        let Self { pair, key: [first, second], count, parts, pages } = *self;
+        let words = [VERSION, pair, first, second, count, parts, pages];
+        for (slot, word) in page[8..].chunks_exact_mut(8).zip(words) {
             slot.copy_from_slice(&word.to_le_bytes());
         }
-        let sum = xxh3_64(&bytes[..56]);
-        bytes[56..].copy_from_slice(&sum.to_le_bytes());
-        bytes
+        add_sum(&mut page, self.pair, 0);
+        page
     }
 
-    fn from_bytes(bytes: &[u8; HEADER]) -> Result<Self, &'static str> {
-        let (words, _) = bytes.as_chunks::<8>();
-        let word = |at: usize| u64::from_le_bytes(words[at]);
-        if words[0] != MAGIC {
+    fn from_page(page: &[u8; PAGE]) -> Result<Self, &'static str> {
+        if page[..8] != MAGIC {
             return Err("it is no file of fingerprints");
         }
-        // The version and six bytes that are zero.
-        if word(1) != u64::from(VERSION) {
+        if word(page, 8) != VERSION {
             return Err("its version is not known to this program");
         }
-        if word(7) != xxh3_64(&bytes[..56]) {
+        let [pair, first, second, count, parts, pages] =
+            std::array::from_fn(|i| word(page, 16 + 8 * i));
+        if sum(page, pair, 0) != word(page, SUM_AT) {
             return Err("its header does not match its checksum");
         }
-        Ok(Self { pair: word(2), key: [word(3), word(4)], count: word(5), sum: word(6) })
+        if count > pages.saturating_mul(ROOM as u64)
+            || parts > pages
+            || (parts == 0) != (pages == 0)
+        {
+            return Err("its header has numbers that do not fit together");
+        }
+        Ok(Self { pair, key: [first, second], count, parts, pages })
     }
 }
 
-/// Ascending fingerprints in a file, after its header.
-struct Sorted {
-    file: File,
+fn word(page: &[u8; PAGE], at: usize) -> u64 {
+    page[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn sum(page: &[u8; PAGE], pair: u64, number: u64) -> u64 {
+    xxh3_64_with_seed(&page[..SUM_AT], pair ^ number)
+}
+
+fn add_sum(page: &mut [u8; PAGE], pair: u64, number: u64) {
+    let sum = sum(page, pair, number);
+    page[SUM_AT..].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Returns a page of at most `ROOM` fingerprints.
+fn to_page(list: &[Fingerprint], pair: u64, number: u64, last_of_save: bool) -> [u8; PAGE] {
+    let mut page = [0; PAGE];
+    for (slot, fingerprint) in page.as_chunks_mut().0.iter_mut().zip(list) {
+        *slot = fingerprint.to_bytes();
+    }
+    let count = list.len() as u64 + if last_of_save { LAST_OF_SAVE } else { 0 };
+    page[COUNT_AT..SUM_AT].copy_from_slice(&count.to_le_bytes());
+    add_sum(&mut page, pair, number);
+    page
+}
+
+/// Returns the number of fingerprints of a page, and whether it is the last of a save; `None` if the
+/// page is damaged.
+fn check(page: &[u8; PAGE], pair: u64, number: u64) -> Option<(usize, bool)> {
+    let (count, last) = (word(page, COUNT_AT) % LAST_OF_SAVE, word(page, COUNT_AT) / LAST_OF_SAVE);
+    let intact = sum(page, pair, number) == word(page, SUM_AT);
+    (intact && count <= ROOM as u64 && last <= 1).then_some((count as usize, last == 1))
+}
+
+fn fingerprints(page: &[u8; PAGE], count: usize) -> impl Iterator<Item = Fingerprint> + '_ {
+    page.as_chunks().0[..count].iter().map(Fingerprint::from_bytes)
+}
+
+/// Ascending fingerprints in the pages of a file. The page of each follows from its high bits; what a
+/// page has no room for is in the next one.
+struct SortedPages {
+    file: Option<File>,
+    name: String,
+    pair: u64,
+    parts: u64,
+    pages: u64,
     count: u64,
+    /// Pages that were read, each as a hash table of `CELLS` cells of two words.
+    cache: Words,
+    /// Twice the number of the page in each place of the cache (0 if there is none), and 1 if the page
+    /// is full. Page i, counted from 0, is in place i modulo their number.
+    cached: Vec<u64>,
 }
 
-impl Sorted {
-    /// Calls a function with each page.
-    fn each_page(&self, mut page: impl FnMut(&[[u8; PRINT]]) -> io::Result<()>) -> io::Result<()> {
-        let all = self.count * PRINT as u64;
-        let mut buffer = vec![0; all.min(STEP as u64) as usize];
-        let mut at = 0;
-        while at < all {
-            let bytes = &mut buffer[..(all - at).min(STEP as u64) as usize];
-            self.file.read_exact_at(bytes, HEADER as u64 + at)?;
-            at += bytes.len() as u64;
-            page(bytes.as_chunks().0)?;
-        }
-        Ok(())
+/// Cells of a page in the cache. As these are more than fingerprints, most are in their first line.
+const CELLS: usize = 320;
+/// Cells of a cache line. The first cell of a fingerprint begins one.
+const LINE: usize = 4;
+
+impl SortedPages {
+    fn new(header: &Header, file: Option<(File, &str)>) -> Result<Self> {
+        let Header { pair, parts, pages, count, .. } = *header;
+        let (file, name) = file.map_or((None, ""), |(file, name)| (Some(file), name));
+        let (cache, cached, name) = (Words::zeroed(0)?, Vec::new(), name.to_owned());
+        Ok(Self { file, name, pair, parts, pages, count, cache, cached })
     }
 
-    fn verify(&self, name: &str, expected: u64) -> Result<()> {
-        let mut sum = Xxh3::new();
-        let (mut last, mut ascending) = (None, true);
-        let read = self.each_page(|page| {
-            sum.update(page.as_flattened());
-            for fingerprint in page.iter().map(|bytes| Fingerprint::from_bytes(bytes).order()) {
-                ascending &= last.replace(fingerprint).is_none_or(|last| last < fingerprint);
+    /// Sets the memory limit of the cache in bytes. Returns what the cache takes.
+    fn set_memory(&mut self, bytes: u64) -> Result<u64> {
+        let each = (CELLS * Fingerprint::BYTES + size_of::<u64>()) as u64;
+        let places = self.pages.min((bytes / each).max(1));
+        (self.cache, self.cached) = (Words::zeroed(0)?, Vec::new());
+        self.cache = Words::zeroed(places * 2 * CELLS as u64)?;
+        self.cached.resize(places as usize, 0);
+        Ok((places * each).min(bytes))
+    }
+
+    /// Returns the place of a page in the cache.
+    #[inline]
+    fn place(&self, page: u64) -> usize {
+        let places = self.cached.len() as u64;
+        (if page < places { page } else { page % places }) as usize
+    }
+
+    /// Returns the cells of a place in the cache.
+    #[inline]
+    fn cells(&self, place: usize) -> &[[u64; 2]] {
+        &self.cache.get().as_chunks().0[place * CELLS..][..CELLS]
+    }
+
+    fn damaged(&self) -> Error {
+        damaged(&self.name, "a page does not match its checksum")
+    }
+
+    /// Reads and checks a page. Returns its number of fingerprints, and whether it is the last of a save.
+    fn read(&self, number: u64, page: &mut [u8; PAGE]) -> Result<(usize, bool)> {
+        let Some(file) = &self.file else { return Ok((0, false)) };
+        file.read_exact_at(page, number * PAGE as u64).map_err(|e| Error::read(&self.name, e))?;
+        check(page, self.pair, number).ok_or_else(|| self.damaged())
+    }
+
+    /// Calls a function with each fingerprint.
+    fn each(&self, mut each: impl FnMut(Fingerprint) -> io::Result<()>) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut buffer = vec![[0; PAGE]; STEP];
+        let mut last = 0;
+        for first in (0..self.pages).step_by(STEP) {
+            let pages = &mut buffer[..(self.pages - first).min(STEP as u64) as usize];
+            file.read_exact_at(pages.as_flattened_mut(), (first + 1) * PAGE as u64)?;
+            for (page, number) in pages.iter().zip(first + 1..) {
+                let found = check(page, self.pair, number);
+                let (count, _) = found.ok_or_else(|| io::Error::other(self.damaged()))?;
+                for fingerprint in fingerprints(page, count) {
+                    // A wrong order would be saved with right checksums.
+                    if fingerprint.order() <= std::mem::replace(&mut last, fingerprint.order()) {
+                        let error = damaged(&self.name, "its fingerprints are not in order");
+                        return Err(io::Error::other(error));
+                    }
+                    each(fingerprint)?;
+                }
             }
-            Ok(())
-        });
-        read.map_err(|e| Error::read(name, e))?;
-        if sum.digest() != expected {
-            return Err(damaged(name, "its fingerprints do not match their checksum"));
-        }
-        if !ascending {
-            return Err(damaged(name, "its fingerprints are not in order"));
         }
         Ok(())
     }
 
-    /// Looks up a fingerprint. Fingerprints are uniform, so interpolation misses by about the square
-    /// root of their number. Bisection follows in case they are not.
-    fn contains(&self, fingerprint: Fingerprint) -> io::Result<bool> {
-        let want = fingerprint.order();
-        let (mut low, mut high) = (0, self.count);
-        let (mut min, mut max) = (0, u64::MAX);
-        let mut buffer = [0; PAGE as usize * PRINT];
-        for step in 0.. {
-            let room = high - low;
-            if room == 0 {
+    /// Reads a page into its place in the cache.
+    #[cold]
+    fn load(&mut self, page: u64) -> Result<()> {
+        let (parts, place, mut bytes) = (self.parts, self.place(page), [0; PAGE]);
+        let (count, _) = self.read(page + 1, &mut bytes)?;
+        // The place has no page until all is read.
+        self.cached[place] = 0;
+        let all = self.cache.get_mut();
+        let cells = &mut all.as_chunks_mut::<2>().0[place * CELLS..][..CELLS];
+        cells.fill([0; 2]);
+        for fingerprint in fingerprints(&bytes, count) {
+            let mut at = locate(fingerprint, parts).1;
+            while cells[at] != [0; 2] {
+                at = if at + 1 == CELLS { 0 } else { at + 1 };
+            }
+            cells[at] = [fingerprint.high, fingerprint.low];
+        }
+        self.cached[place] = (page + 1) * 2 + u64::from(count == ROOM);
+        Ok(())
+    }
+
+    #[inline]
+    fn prefetch(&self, fingerprints: &[Fingerprint]) {
+        if self.pages == 0 {
+            return;
+        }
+        for fingerprint in fingerprints {
+            let (page, cell) = locate(*fingerprint, self.parts);
+            let place = self.place(page);
+            prefetch(&self.cached, place);
+            // The lookup may go on in the next cache line.
+            for cell in [cell, cell + 4] {
+                prefetch(self.cells(place), cell);
+            }
+        }
+    }
+
+    /// Looks up a fingerprint.
+    #[inline]
+    fn contains(&mut self, fingerprint: Fingerprint) -> Result<bool> {
+        let (mut page, first) = locate(fingerprint, self.parts);
+        while page < self.pages {
+            let place = self.place(page);
+            if self.cached[place] / 2 != page + 1 {
+                self.load(page)?;
+            }
+            let (cells, mut at) = (self.cells(place), first);
+            while cells[at] != [0; 2] {
+                if cells[at] == [fingerprint.high, fingerprint.low] {
+                    return Ok(true);
+                }
+                at = if at + 1 == CELLS { 0 } else { at + 1 };
+            }
+            if self.cached[place].is_multiple_of(2) {
                 break;
             }
-            let guess = if step < 4 {
-                let share = u128::from(fingerprint.low.saturating_sub(min)) * u128::from(room);
-                (share / u128::from((max - min).max(1))) as u64
-            } else {
-                room / 2
-            };
-            let length = room.min(PAGE);
-            let start = low + guess.saturating_sub(length / 2).min(room - length);
-            let page = &mut buffer[..length as usize * PRINT];
-            self.file.read_exact_at(page, HEADER as u64 + start * PRINT as u64)?;
-            let page = page.as_chunks::<PRINT>().0;
-            let at = |i: usize| Fingerprint::from_bytes(&page[i]);
-            let (first, last) = (at(0), at(page.len() - 1));
-            if want < first.order() {
-                (high, max) = (start, first.low);
-            } else if want > last.order() {
-                (low, min) = (start + length, last.low);
-            } else {
-                let found =
-                    page.binary_search_by_key(&want, |b| Fingerprint::from_bytes(b).order());
-                return Ok(found.is_ok());
-            }
+            page += 1;
         }
         Ok(false)
     }
 }
 
-/// A sorted file being written; the header is written last.
-struct LogWriter<'a, W> {
+/// Returns the first page that may have a fingerprint, counted from 0, and its first cell there.
+#[inline]
+fn locate(fingerprint: Fingerprint, parts: u64) -> (u64, usize) {
+    let product = u128::from(fingerprint.low) * u128::from(parts);
+    let line = (u128::from(product as u64) * (CELLS / LINE) as u128) >> 64;
+    ((product >> 64) as u64, line as usize * LINE)
+}
+
+/// Sorted pages being written, after a page for the header, which is written last.
+struct PageWriter<'a, W> {
     out: &'a mut W,
+    pair: u64,
+    parts: u64,
+    /// Complete pages that are not written yet.
     buffer: Vec<u8>,
-    sum: Xxh3,
+    /// The fingerprints of the next page.
+    page: Vec<Fingerprint>,
+    pages: u64,
     count: u64,
 }
 
-impl<'a, W: Write> LogWriter<'a, W> {
-    fn new(out: &'a mut W) -> io::Result<Self> {
-        out.write_all(&[0; HEADER])?;
-        Ok(Self { out, buffer: Vec::with_capacity(STEP), sum: Xxh3::new(), count: 0 })
+impl<'a, W: Write> PageWriter<'a, W> {
+    fn new(out: &'a mut W, pair: u64, parts: u64) -> io::Result<Self> {
+        out.write_all(&[0; PAGE])?;
+        let (buffer, page) = (Vec::with_capacity(STEP * PAGE), Vec::with_capacity(ROOM));
+        Ok(Self { out, pair, parts, buffer, page, pages: 0, count: 0 })
     }
 
     fn push(&mut self, fingerprint: Fingerprint) -> io::Result<()> {
-        if self.buffer.len() == STEP {
-            self.write()?;
+        let (first, _) = locate(fingerprint, self.parts);
+        while self.pages < first || self.page.len() == ROOM {
+            self.end_page()?;
         }
-        self.buffer.extend_from_slice(&fingerprint.to_bytes());
+        self.page.push(fingerprint);
         self.count += 1;
         Ok(())
     }
 
+    fn end_page(&mut self) -> io::Result<()> {
+        self.pages += 1;
+        self.buffer.extend(to_page(&self.page, self.pair, self.pages, false));
+        self.page.clear();
+        if self.buffer.len() == STEP * PAGE { self.write() } else { Ok(()) }
+    }
+
     fn write(&mut self) -> io::Result<()> {
-        self.sum.update(&self.buffer);
         self.out.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<(u64, u64)> {
+    /// Returns the numbers of fingerprints, parts and pages.
+    fn finish(mut self) -> io::Result<(u64, u64, u64)> {
+        while self.pages < self.parts || !self.page.is_empty() {
+            self.end_page()?;
+        }
         self.write()?;
-        Ok((self.count, self.sum.digest()))
+        Ok((self.count, self.parts, self.pages))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use petal_testkit::corrupt::{bit_flips, extensions, truncations};
+    use petal_testkit::corrupt::{bit_flips, truncations};
 
-    fn saved(log: &mut FingerprintLog, path: &std::path::Path) {
+    /// Saves as the program does.
+    fn save(log: &mut FingerprintLog, path: &Path) {
+        if log.appends() {
+            return log.append_to(&File::options().write(true).open(path).unwrap()).unwrap();
+        }
         let new = path.with_extension("new");
-        let count = log.write_to(File::create(&new).unwrap()).unwrap();
+        log.write_to(File::create(&new).unwrap()).unwrap();
         std::fs::rename(new, path).unwrap();
-        log.reload(File::open(path).unwrap(), count).unwrap();
+        log.reload(File::open(path).unwrap(), "x").unwrap();
     }
 
-    fn open(path: &std::path::Path) -> Result<FingerprintLog> {
-        open_with(path, 1 << 20)
-    }
-
-    fn open_with(path: &std::path::Path, memory: u64) -> Result<FingerprintLog> {
+    fn open_with(path: &Path, memory: u64) -> Result<FingerprintLog> {
         let mut log = FingerprintLog::open(File::open(path).unwrap(), "x")?;
         log.set_memory(memory)?;
         Ok(log)
     }
 
+    fn open(path: &Path) -> Result<FingerprintLog> {
+        open_with(path, 1 << 20)
+    }
+
+    /// A new log in a file.
+    fn new_log(path: &Path, memory: u64) -> FingerprintLog {
+        let log = FingerprintLog::new().unwrap();
+        std::fs::write(path, log.empty_file()).unwrap();
+        let mut log = FingerprintLog::open(File::open(path).unwrap(), "x").unwrap();
+        log.set_memory(memory).unwrap();
+        log
+    }
+
     /// Adds a line, and saves if the table is full. Returns whether it was new.
-    fn add(log: &mut FingerprintLog, path: &std::path::Path, line: u64, certain: bool) -> bool {
+    fn add(log: &mut FingerprintLog, path: &Path, line: u64, certain: bool) -> bool {
         let fingerprint = log.hasher().fingerprint(&line.to_le_bytes());
         loop {
             match log.insert(fingerprint, certain).unwrap() {
                 Some(new) => return new,
-                None => saved(log, path),
+                None => save(log, path),
             }
         }
     }
 
-    /// With memory for all fingerprints, for less than the last file has, and for a few.
+    fn has(log: &mut FingerprintLog, line: u64) -> Result<bool> {
+        let fingerprint = log.hasher().fingerprint(&line.to_le_bytes());
+        Ok(log.table.contains(fingerprint) || log.sorted.contains(fingerprint)?)
+    }
+
+    /// With memory for all fingerprints, for a part of the pages, and for two pages.
     #[test]
     fn log_contains_only_inserted_fingerprints_across_files() {
-        for (memory, all_in_memory) in [(4 << 20, 4), (200 << 10, 2), (20 << 10, 0)] {
+        for memory in [4 << 20, 200 << 10, 20 << 10] {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("f.exact");
-            let mut log = FingerprintLog::new().unwrap();
-            std::fs::write(&path, log.empty_file()).unwrap();
-            assert!(open(&path).unwrap().is_empty());
-            log.set_memory(memory).unwrap();
+            let mut log = new_log(&path, memory);
+            assert!(log.is_empty());
             for round in 0..4 {
-                assert_eq!(log.whole, round <= all_in_memory, "{memory} {round}");
                 for i in (round..20_000).step_by(5) {
                     let certain = i % 2 == 0;
                     assert!(add(&mut log, &path, i, certain), "{round} {i}");
                     assert!(!add(&mut log, &path, i, false), "{round} {i}");
                 }
                 if round == 2 {
-                    // Put again although the file has it: once in the file all the same.
+                    // Put again although the file has it.
                     assert!(add(&mut log, &path, 0, true));
                 }
-                saved(&mut log, &path);
-                assert_eq!(open_with(&path, memory).unwrap().len(), 4000 * (round + 1));
+                save(&mut log, &path);
                 // The log goes on with its file, or with that of an earlier run.
                 if round % 2 == 0 {
                     log = open_with(&path, memory).unwrap();
@@ -449,11 +701,38 @@ mod tests {
                 for i in (0..20_000).filter(|i| i % 5 <= round) {
                     assert!(!add(&mut log, &path, i, false), "{round} {i}");
                 }
-                assert_eq!(log.len(), 4000 * (round + 1));
+                for i in (0..20_000).filter(|i| i % 5 > round) {
+                    assert!(!has(&mut log, i).unwrap(), "{round} {i}");
+                }
+                let extra = log.len() - 4000 * (round + 1);
+                assert!(extra <= u64::from(round >= 2), "{extra}");
             }
+            log.unsaved = None;
+            save(&mut log, &path);
+            // Merged, a fingerprint is in the file once.
+            assert_eq!(log.len(), 16_000);
             for i in (4..20_000).step_by(5) {
                 assert!(add(&mut log, &path, i, false), "{i}");
             }
+        }
+    }
+
+    /// The last page of some parts overflows; fingerprints close to each other fill several pages.
+    #[test]
+    fn fingerprints_that_overflow_pages_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f.exact");
+        let mut log = new_log(&path, 1 << 20);
+        let near = |i: u64| Fingerprint { high: i + 1, low: u64::MAX - i % 2 };
+        for i in 0..1000 {
+            assert_eq!(log.insert(near(i), false).unwrap(), Some(true));
+        }
+        log.unsaved = None;
+        save(&mut log, &path);
+        assert!(log.sorted.pages > log.sorted.parts && log.table.len() == 0);
+        for i in 0..1000 {
+            assert_eq!(log.insert(near(i), false).unwrap(), Some(false), "{i}");
+            assert_eq!(log.insert(near(1000 + i), false).unwrap(), Some(true), "{i}");
         }
     }
 
@@ -461,54 +740,148 @@ mod tests {
     #[test]
     fn file_matches_the_format_document() {
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
-        let mut log = FingerprintLog::with(0x1122, key, None).unwrap();
+        let header = Header { pair: 0x1122, key, ..Header::default() };
+        let mut log = FingerprintLog::with(&header, None).unwrap();
         log.set_memory(1 << 20).unwrap();
-        assert_eq!(log.insert(log.hasher().fingerprint(b"petal"), false).unwrap(), Some(true));
+        let fingerprint = log.hasher().fingerprint(b"petal");
+        assert_eq!(log.insert(fingerprint, false).unwrap(), Some(true));
         let mut file = io::Cursor::new(Vec::new());
-        assert_eq!(log.write_to(&mut file).unwrap(), 1);
+        log.write_to(&mut file).unwrap();
+        let page = |start: &[u8], word: u64, number: u64| {
+            let mut page = start.to_vec();
+            page.resize(4080, 0);
+            page.extend(word.to_le_bytes());
+            page.extend(xxh3_64_with_seed(&page, 0x1122 ^ number).to_le_bytes());
+            page
+        };
+        let mut header = b"\x89PSEEN\r\n\x04\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
+        header.extend(0..16);
+        header.extend([1u64, 1, 1].map(u64::to_le_bytes).concat());
         let fingerprint = [
             0x5d, 0x3f, 0x6b, 0x37, 0xcc, 0x92, 0xb2, 0x93, 0xb2, 0x2e, 0xab, 0x69, 0x0e, 0x68,
             0xa3, 0x57,
         ];
-        let mut expected = b"\x89PSEEN\r\n\x03\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
-        expected.extend(0..16);
-        expected.extend(b"\x01\0\0\0\0\0\0\0");
-        expected.extend(xxh3_64(&fingerprint).to_le_bytes());
-        expected.extend(xxh3_64(&expected).to_le_bytes());
-        expected.extend(fingerprint);
-        assert_eq!(file.into_inner(), expected);
+        let sorted = page(&fingerprint, 1, 1);
+        assert!(file.get_ref()[..] == [page(&header, 0, 0), sorted].concat());
+        // An appended page.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, file.get_ref()).unwrap();
+        let mut log = open(&path).unwrap();
+        let other = log.hasher().fingerprint(b"other");
+        log.insert(other, true).unwrap();
+        save(&mut log, &path);
+        let expected = page(&other.to_bytes(), 1 + (1 << 16), 2);
+        assert!(std::fs::read(&path).unwrap() == [file.into_inner(), expected].concat());
     }
 
     #[test]
-    fn any_damage_is_an_error() {
+    fn damaged_header_or_sorted_page_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f.exact");
-        let mut log = FingerprintLog::new().unwrap();
-        log.set_memory(1 << 20).unwrap();
-        let hasher = log.hasher();
-        let fingerprint = |line: &[u8]| hasher.fingerprint(line);
-        for line in [b"a", b"b", b"c"] {
-            log.insert(fingerprint(line), false).unwrap();
+        let mut log = new_log(&path, 1 << 20);
+        for line in 0..3 {
+            add(&mut log, &path, line, false);
         }
-        saved(&mut log, &path);
+        log.unsaved = None;
+        save(&mut log, &path);
         let whole = std::fs::read(&path).unwrap();
-        assert_eq!(whole.len(), HEADER + 3 * PRINT);
-        let flips = bit_flips(&whole).map(|(_, bytes)| bytes);
-        let cuts = truncations(&whole).map(<[u8]>::to_vec);
-        for bytes in flips.chain(cuts).chain(extensions(&whole)) {
+        assert_eq!(whole.len(), 2 * PAGE);
+        let flips = bit_flips(&whole).step_by(97).map(|(_, bytes)| bytes);
+        let cuts = truncations(&whole).step_by(61).map(<[u8]>::to_vec);
+        for bytes in flips.chain(cuts) {
             std::fs::write(&path, bytes).unwrap();
-            assert!(open(&path).err().unwrap().to_string().starts_with("x: "));
+            let found = open(&path).and_then(|mut log| has(&mut log, 1));
+            assert!(found.err().unwrap().to_string().starts_with("x: "));
         }
-        // Sums that are right do not make the order right.
-        let mut swapped = whole.clone();
-        swapped[HEADER..].rotate_left(PRINT);
-        let header = log.header(3, xxh3_64(&swapped[HEADER..]));
-        swapped[..HEADER].copy_from_slice(&header);
-        std::fs::write(&path, swapped).unwrap();
-        assert!(open(&path).err().unwrap().to_string().contains("not in order"));
-        // A count that no file could have.
-        std::fs::write(&path, log.header(u64::MAX, 0)).unwrap();
-        assert!(open(&path).err().unwrap().to_string().contains("length"));
+        // The pages of two logs, and of two places, cannot be exchanged.
+        let pages = [to_page(&[], log.sorted.pair, 2, false), to_page(&[], 7, 1, false)];
+        for page in pages {
+            std::fs::write(&path, [&whole[..PAGE], &page].concat()).unwrap();
+            assert!(has(&mut open(&path).unwrap(), 1).is_err());
+        }
+        // Numbers that no file could have, with the right checksum.
+        for (count, parts, pages) in
+            [(u64::MAX, 1, 1), (1, 2, 1), (1, 0, 1), (0, 1, 0), (1, 1, u64::MAX), (256, 1, 1)]
+        {
+            let page = log.header(count, parts, pages).to_page();
+            std::fs::write(&path, [&page, &whole[PAGE..]].concat()).unwrap();
+            assert!(open(&path).is_err(), "{count} {parts} {pages}");
+        }
+        // A wrong order is not merged into a new file.
+        let list = [2, 1].map(|low| Fingerprint { high: 1, low });
+        let page = to_page(&list, log.sorted.pair, 1, false);
+        std::fs::write(&path, [log.header(2, 1, 1).to_page(), page].concat()).unwrap();
+        let error = open(&path).unwrap().write_to(io::Cursor::new(Vec::new())).unwrap_err();
+        assert!(error.to_string().contains("not in order"), "{error}");
+    }
+
+    /// Cut anywhere, the file has all complete saves, and goes on with the next one.
+    #[test]
+    fn interrupted_save_is_cut_and_complete_saves_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f.exact");
+        let mut log = new_log(&path, 1 << 20);
+        // Lines below 10 in sorted pages, below 100 in one page, below 700 in three.
+        let mut lengths = Vec::new();
+        for (from, to) in [(0, 10), (10, 100), (100, 700)] {
+            (from..to).for_each(|line| assert!(add(&mut log, &path, line, false)));
+            if from == 0 {
+                log.unsaved = None;
+            }
+            save(&mut log, &path);
+            lengths.push((std::fs::metadata(&path).unwrap().len() as usize, to));
+        }
+        assert_eq!(lengths, [(2 * PAGE, 10), (3 * PAGE, 100), (6 * PAGE, 700)]);
+        let whole = std::fs::read(&path).unwrap();
+        for length in (2 * PAGE..6 * PAGE).step_by(PAGE / 4).chain([6 * PAGE - 1, 6 * PAGE]) {
+            // What was not written yet may be missing or zero.
+            for zeros in [0, 6 * PAGE - length, 7 * PAGE - length] {
+                std::fs::write(&path, [&whole[..length], &vec![0; zeros]].concat()).unwrap();
+                let kept = lengths.iter().rfind(|(end, _)| *end <= length).unwrap().1;
+                let mut log = open(&path).unwrap();
+                assert_eq!(log.len(), kept, "{length} {zeros}");
+                assert!((0..700).all(|line| has(&mut log, line).unwrap() == (line < kept)));
+                // Fewer pages than the interrupted save had.
+                assert!(add(&mut log, &path, 9999, false));
+                save(&mut log, &path);
+                let mut log = open(&path).unwrap();
+                assert_eq!(log.len(), kept + 1);
+                assert!(has(&mut log, 9999).unwrap() && !has(&mut log, kept).unwrap());
+            }
+        }
+        // Without the page that completes the save, the others do not count.
+        let mut torn = whole.clone();
+        torn[5 * PAGE] ^= 1;
+        std::fs::write(&path, torn).unwrap();
+        assert_eq!(open(&path).unwrap().len(), 100);
+        // Before a complete save, a page was complete.
+        for number in 2..5 {
+            let mut damaged = whole.clone();
+            damaged[number * PAGE + 100] ^= 1;
+            std::fs::write(&path, damaged).unwrap();
+            let error = open(&path).err().unwrap().to_string();
+            assert!(error.starts_with("x: a page does not match"), "{error}");
+        }
+    }
+
+    #[test]
+    fn many_appended_pages_are_merged() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f.exact");
+        let mut log = new_log(&path, 1 << 20);
+        let mut merges = 0;
+        for line in 0..1000 {
+            assert!(add(&mut log, &path, line, true));
+            merges += u64::from(!log.appends());
+            save(&mut log, &path);
+            let pages = std::fs::metadata(&path).unwrap().len() / PAGE as u64;
+            assert!(pages <= 1 + log.sorted.pages + MIN_APPENDED);
+        }
+        assert_eq!(merges, 1000 / (MIN_APPENDED + 1));
+        let mut log = open(&path).unwrap();
+        assert_eq!(log.len(), 1000);
+        assert!((0..1000).all(|line| has(&mut log, line).unwrap()));
     }
 
     #[test]
@@ -524,5 +897,18 @@ mod tests {
         }
         assert!(count > 500, "{count}");
         assert_eq!(log.insert(fingerprint(&0u64.to_le_bytes()), false).unwrap(), Some(false));
+    }
+
+    #[test]
+    fn too_little_memory_for_the_appended_pages_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f.exact");
+        let mut log = new_log(&path, 1 << 20);
+        (0..10_000).for_each(|line| assert!(add(&mut log, &path, line, true)));
+        save(&mut log, &path);
+        assert!(log.appends() && log.sorted.pages == 0);
+        let error = open_with(&path, 128 << 10).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Memory);
+        assert_eq!(open(&path).unwrap().len(), 10_000);
     }
 }

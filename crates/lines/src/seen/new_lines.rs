@@ -8,8 +8,8 @@
 //! batches: each key is looked up and inserted before the next.
 //!
 //! Cost: one pass, and one insertion into the filter per line; with a log also one fingerprint and
-//! one lookup in its table per line. If the log does not fit the memory, a line that the filter
-//! reports as present is also looked up in the file.
+//! one lookup in its table per line. A line that the filter reports as present is also looked up
+//! in the log's pages.
 
 use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
@@ -50,9 +50,6 @@ pub struct SeenCounts {
 
 /// Minimum memory of a fingerprint log in bytes.
 const MIN_LOG_MEMORY: u64 = 1 << 20;
-
-/// Lines whose lookups in the log overlap.
-const PREFETCH_BATCH: usize = 32;
 
 /// Saving takes at most one part in this many of the time.
 const SAVING_SHARE: u32 = 10;
@@ -112,6 +109,8 @@ pub fn seen(
     let printer = context.started_printer(rows.outputs(), &inputs)?;
     let missing_end = || context.missing_end(&inputs);
     let missing_end = Some(&missing_end as &(dyn Fn() -> Result<Vec<u8>> + Sync));
+    let length: Option<u64> = inputs.iter().map(Input::length).sum();
+    let mut left = length.unwrap_or(0);
     let inputs: Vec<_> = inputs.iter().collect();
     let saved = Instant::now();
     let mut run = Run { seen, printer, missing_end, save, every, saved, unsaved: false, rows_only };
@@ -123,6 +122,12 @@ pub fn seen(
         }
         run.save_if_due()?;
         lines += batch.len() as u64;
+        left = left.saturating_sub(batch.tail(0).len() as u64);
+        if let (Some(length), Some(log)) = (length, &mut run.seen.log) {
+            // As many as so far, in proportion to the bytes.
+            let read = (length - left).max(1) as f64;
+            log.expect((run.printer.lines as f64 * (left as f64 / read)) as u64);
+        }
         if last_tally.elapsed() >= TALLY_INTERVAL {
             last_tally = Instant::now();
             run.note_tally(lines, settings.progress);
@@ -184,10 +189,7 @@ impl<S: FnMut(&mut SeenFilter) -> io::Result<()>> Run<'_, '_, S> {
         for line in 0..batch.len() {
             let mut is_new = scratch.results.get(line);
             if let Some(log) = &mut self.seen.log {
-                if line % PREFETCH_BATCH == 0 {
-                    let group = line..batch.len().min(line + PREFETCH_BATCH);
-                    log.prefetch(&scratch.fingerprints[group]);
-                }
+                log.prefetch_ahead(&scratch.fingerprints, line);
                 let fingerprint = scratch.fingerprints[line];
                 is_new = match log.insert(fingerprint, is_new)? {
                     Some(is_new) => is_new,

@@ -23,7 +23,7 @@ mod tests;
 pub use exact::{Bounds, Counting, InputEstimate, JobEstimate, Side, forget_work};
 pub(crate) use exact::{
     FIRST_RECORD, HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, Partition, PartitionJoin,
-    Partitioning, contains_any,
+    Partitioning, RecordSink, contains_any,
 };
 pub use job::{Mode, SetJob};
 pub use planning::Strategy;

@@ -90,9 +90,6 @@ pub(super) enum BuildSide {
     First,
 }
 
-/// Number of fingerprints to prefetch at a time.
-pub(super) const PREFETCH_BATCH: usize = 32;
-
 /// Present in every round so far. Rounds are numbered 0, 1, 0, 1, …; entries that missed a round are
 /// marked `OUT` before the next, so two values suffice.
 const ALIVE: [u8; 2] = [0, 1];
@@ -158,10 +155,16 @@ impl SetMatcher {
         (0..others).filter(|j| !build_inputs.contains(j)).collect()
     }
 
-    /// Prefetches the entries of the next fingerprints, a few dozen at a time.
+    /// Prefetches the entries of fingerprints, a few dozen at a time.
     #[inline]
     pub(super) fn prefetch(&self, fingerprints: &[Fingerprint]) {
         self.table.prefetch(fingerprints);
+    }
+
+    /// In a loop over fingerprints, at index `at`: prefetches the entry of a later one.
+    #[inline]
+    pub(super) fn prefetch_ahead(&self, fingerprints: &[Fingerprint], at: usize) {
+        self.table.prefetch_ahead(fingerprints, at);
     }
 
     /// Inserts a fingerprint of both inputs of a symmetric difference; `second`: of the second.
@@ -188,6 +191,42 @@ impl SetMatcher {
                 *state = TWICE;
             }
         }))
+    }
+
+    /// Inserts fingerprints of other inputs on the build side until the table is full; for a symmetric
+    /// difference, of its second side. Returns the number of those inserted.
+    pub(super) fn build_others(&mut self, fingerprints: &[Fingerprint]) -> Result<usize> {
+        for (at, &fingerprint) in fingerprints.iter().enumerate() {
+            self.prefetch_ahead(fingerprints, at);
+            if self.build_other(fingerprint)?.is_err() {
+                return Ok(at);
+            }
+        }
+        Ok(fingerprints.len())
+    }
+
+    /// [`build_others`](Self::build_others) for one.
+    #[inline]
+    pub(super) fn build_other(&mut self, fingerprint: Fingerprint) -> Result<Result<(), Full>> {
+        match self.op {
+            SetOp::SymDiff => self.build_of_side(fingerprint, true),
+            _ => self.build(fingerprint),
+        }
+    }
+
+    /// Changes the memory limit of the table.
+    pub(super) fn set_allowance(&mut self, allowance: u64) {
+        self.table.set_allowance(allowance);
+    }
+
+    /// Returns the number of entries that the table can have when it has grown.
+    pub(super) fn capacity(&self) -> u64 {
+        self.table.final_capacity()
+    }
+
+    /// Returns the memory of the table.
+    pub(super) fn memory_usage(&self) -> u64 {
+        self.table.memory_usage()
     }
 
     /// Probes with a fingerprint of the current round. Returns whether the build side has it.

@@ -384,11 +384,6 @@ impl<'a> SpillWriter<'a> {
         Ok(())
     }
 
-    /// Returns the length of all streams in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.streams.iter().map(RecordStream::bytes).sum()
-    }
-
     /// Returns the streams. Blocks that fit the memory limit stay in memory.
     pub(crate) fn finish(self) -> Vec<RecordStream> {
         self.streams
@@ -448,8 +443,9 @@ mod tests {
                 record[16..].copy_from_slice(&(i as u64).to_le_bytes());
                 spill.push(i % 3, &record).unwrap();
             }
-            assert_eq!(spill.bytes(), 24 * records as u64);
             let mut streams = spill.finish();
+            let bytes: u64 = streams.iter().map(RecordStream::bytes).sum();
+            assert_eq!(bytes, 24 * records as u64);
             assert_eq!(spill_file.written() > 0, 24 * records as u64 > allowance, "{allowance}");
             for _ in 0..2 {
                 for (s, stream) in streams.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Removes all keys from a filter.
 
-use petal::{AnyFilter, Membership as _};
+use petal::Membership as _;
 
 use super::{CuckooOps, StoredFilter};
 use crate::error::FilterError;
@@ -20,6 +20,7 @@ impl StoredFilter {
         }
         match self {
             Self::Window(filter) => filter.clear(),
+            Self::Scalable(filter) => filter.clear(),
             Self::QuotientChain(chain) => chain.clear(),
             Self::RedisBloom(filter) => filter.clear(),
             Self::RedisCuckoo(filter) => filter.clear(),
@@ -42,13 +43,10 @@ impl StoredFilter {
             Self::RedisBloom(filter) => filter.is_clear(),
             Self::RedisCuckoo(filter) => filter.is_clear(),
             Self::Partial(_) => false,
-            Self::Filter(filter) => {
-                let one_layer = match &**filter {
-                    AnyFilter::Scalable(filter) => filter.layers() == 1,
-                    _ => true,
-                };
-                one_layer && filter.as_dyn().inserted() == 0 && filter.is_zero()
+            Self::Scalable(filter) => {
+                (filter.layers(), filter.inserted()) == (1, 0) && filter.stats().fill_ratio == 0.0
             }
+            Self::Filter(filter) => filter.as_dyn().inserted() == 0 && filter.is_zero(),
         }
     }
 }

@@ -86,7 +86,11 @@ impl StoredFilter {
         match self {
             Self::QuotientChain(chain) => Some(&**chain),
             Self::RedisCuckoo(filter) => Some(&**filter),
-            Self::Window(_) | Self::Filter(_) | Self::Partial(_) | Self::RedisBloom(_) => None,
+            Self::Window(_)
+            | Self::Scalable(_)
+            | Self::Filter(_)
+            | Self::Partial(_)
+            | Self::RedisBloom(_) => None,
         }
     }
 
@@ -96,7 +100,11 @@ impl StoredFilter {
         match self {
             Self::QuotientChain(chain) => Some(&mut **chain),
             Self::RedisCuckoo(filter) => Some(&mut **filter),
-            Self::Window(_) | Self::Filter(_) | Self::Partial(_) | Self::RedisBloom(_) => None,
+            Self::Window(_)
+            | Self::Scalable(_)
+            | Self::Filter(_)
+            | Self::Partial(_)
+            | Self::RedisBloom(_) => None,
         }
     }
 }

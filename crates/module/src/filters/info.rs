@@ -40,15 +40,17 @@ impl StoredFilter {
             return InfoFields { size, ..InfoFields::default() };
         };
         let (mut capacity, mut layers, mut expansion) = (common.capacity(), 1, None);
-        if let Self::Filter(filter) = self {
-            match &**filter {
-                AnyFilter::Scalable(filter) => {
-                    capacity = filter.total_capacity();
-                    (layers, expansion) = (filter.layers().into(), Some(filter.growth()));
-                }
-                AnyFilter::Bloom(filter) => capacity = layers::capacity(filter),
-                _ => {}
+        match self {
+            Self::Scalable(filter) => {
+                capacity = filter.total_capacity();
+                (layers, expansion) = (filter.layers().into(), Some(filter.growth()));
             }
+            Self::Filter(filter) => {
+                if let AnyFilter::Bloom(filter) = &**filter {
+                    capacity = layers::capacity(filter);
+                }
+            }
+            _ => {}
         }
         let (items, target_fpr) = (common.inserted(), common.target_fpr());
         InfoFields { capacity, size, layers, items, expansion, target_fpr }
@@ -58,12 +60,7 @@ impl StoredFilter {
     pub(crate) fn capacity_within(&self, memory_limit: u64) -> u64 {
         match self {
             Self::RedisBloom(filter) => filter.capacity_within(memory_limit),
-            Self::Filter(filter) => match &**filter {
-                AnyFilter::Scalable(filter) => {
-                    filter.capacity_within(petal::ByteSize::bytes(memory_limit))
-                }
-                _ => self.info().capacity,
-            },
+            Self::Scalable(filter) => filter.capacity_within(petal::ByteSize::bytes(memory_limit)),
             _ => self.info().capacity,
         }
     }
@@ -75,10 +72,7 @@ impl StoredFilter {
             Self::RedisBloom(filter) => {
                 filter.growth().map(|_| petal_interop::redisbloom::TIGHTENING)
             }
-            Self::Filter(filter) => match &**filter {
-                AnyFilter::Scalable(filter) => Some(filter.layer_share(1) / filter.layer_share(0)),
-                _ => None,
-            },
+            Self::Scalable(filter) => Some(filter.layer_share(1) / filter.layer_share(0)),
             _ => None,
         }
     }

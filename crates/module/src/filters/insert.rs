@@ -1,6 +1,6 @@
 //! Inserts keys within a memory limit.
 
-use petal::{AnyFilter, BatchResults, Membership as _, WindowedBloomFilter};
+use petal::{AnyFilter, BatchResults, Membership as _, ScalableBloomFilter, WindowedBloomFilter};
 
 use super::set_ops::is_saturated;
 use super::{StoredFilter, hashes};
@@ -49,8 +49,8 @@ impl StoredFilter {
     /// Returns whether inserting one key may allocate memory.
     pub(crate) fn may_grow(&self) -> bool {
         match self {
+            Self::Scalable(filter) => filter.layer_capacity_left() == 0,
             Self::Filter(filter) => match &**filter {
-                AnyFilter::Scalable(filter) => filter.layer_capacity_left() == 0,
                 AnyFilter::Quotient(filter) => filter.is_growing(),
                 _ => false,
             },
@@ -74,11 +74,11 @@ impl StoredFilter {
                 let new = filter.insert_mixed_hash(filter.hash_spec().hash(key));
                 return Ok(Insertion::of(new, generations(filter) != before));
             }
+            Self::Scalable(filter) if filter.layer_capacity_left() > 0 => {
+                let new = filter.insert_mixed_hash(filter.hash_spec().hash(key))?;
+                return Ok(Insertion::of(new, new));
+            }
             Self::Filter(filter) => match &mut **filter {
-                AnyFilter::Scalable(filter) if filter.layer_capacity_left() > 0 => {
-                    let new = filter.insert_mixed_hash(filter.hash_spec().hash(key))?;
-                    return Ok(Insertion::of(new, new));
-                }
                 AnyFilter::Bloom(filter) if left(filter.capacity(), filter.inserted()) > 0 => {
                     let new = filter.insert_mixed_hash(filter.hash_spec().hash(key));
                     return Ok(Insertion::of(new, new));
@@ -107,6 +107,11 @@ impl StoredFilter {
                 filter.insert_mixed_hashes(&hashes, &mut outcome.new);
                 outcome.changed = generations(filter) != before;
                 outcome
+            }
+            Self::Scalable(filter) => {
+                let hashes = hashes(filter.hash_spec(), keys);
+                let outcome = insert_into_scalable(filter, &hashes, memory_limit);
+                InsertOutcome { changed: outcome.new.count_ones() > 0, ..outcome }
             }
             Self::Filter(filter) => {
                 let hashes = hashes(filter.as_dyn().hash_spec(), keys);
@@ -170,6 +175,47 @@ fn insert_one_by_one(
     InsertOutcome { inserted, error, ..outcome }
 }
 
+/// Inserts keys into a Bloom filter that grows, in batches that fit into its newest layer.
+fn insert_into_scalable(
+    filter: &mut ScalableBloomFilter,
+    hashes: &[u64],
+    memory_limit: u64,
+) -> InsertOutcome {
+    let (mut outcome, mut batch) = (InsertOutcome::default(), BatchResults::new());
+    let mut new = Vec::with_capacity(hashes.len());
+    while new.len() < hashes.len() {
+        let rest = &hashes[new.len()..];
+        let left = filter.layer_capacity_left();
+        if left == 0
+            && !filter.contains_mixed_hash(rest[0])
+            && let Err(error) = check_growth(filter, memory_limit)
+        {
+            outcome.error = Some(error);
+            break;
+        }
+        let count = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX).max(1));
+        if let Err(error) = filter.insert_mixed_hashes(&rest[..count], &mut batch) {
+            outcome.error = Some(error.into());
+            break;
+        }
+        new.extend((0..count).map(|at| batch.get(at)));
+    }
+    outcome.inserted = new.len();
+    outcome.new.fill_with(hashes.len(), |at| new.get(at).copied().unwrap_or(false));
+    outcome
+}
+
+/// Returns an error if another layer exceeds the memory limit or the number of layers.
+fn check_growth(filter: &ScalableBloomFilter, memory_limit: u64) -> Result<(), FilterError> {
+    let more = filter
+        .next_layer_bytes()
+        .map_err(|error| if error.is_full() { FilterError::MaxLayers } else { error.into() })?;
+    if filter.memory_usage().saturating_add(more) > memory_limit {
+        return Err(FilterError::MemoryLimit);
+    }
+    Ok(())
+}
+
 /// Inserts keys into a filter in petal's layout, in batches that fit into its free capacity.
 fn insert_into_petal(filter: &mut AnyFilter, hashes: &[u64], memory_limit: u64) -> InsertOutcome {
     if hashes.len() as u64 <= free(filter) {
@@ -200,7 +246,6 @@ fn insert_into_petal(filter: &mut AnyFilter, hashes: &[u64], memory_limit: u64) 
 fn free(filter: &AnyFilter) -> u64 {
     match filter {
         AnyFilter::Bloom(filter) => left(filter.capacity(), filter.inserted()),
-        AnyFilter::Scalable(filter) => filter.layer_capacity_left(),
         AnyFilter::Classic(filter) => left(filter.capacity(), filter.inserted()),
         AnyFilter::Quotient(filter) => filter.layout().capacity().saturating_sub(filter.len()),
         _ => u64::MAX,
@@ -247,9 +292,6 @@ fn insert_one(
         AnyFilter::Classic(filter) if left(filter.capacity(), filter.inserted()) == 0 => {
             return Err(FilterError::Full);
         }
-        AnyFilter::Scalable(filter) if filter.layer_capacity_left() == 0 => {
-            filter.next_layer_bytes().map_err(growth_error)?
-        }
         // It doubles its size.
         AnyFilter::Quotient(filter)
             if filter.is_growing() && filter.len() >= filter.layout().capacity() =>
@@ -263,11 +305,6 @@ fn insert_one(
     }
     filter.as_dyn_mut()?.insert_mixed_hashes(hash, result)?;
     Ok(result.get(0))
-}
-
-/// Returns why a scalable filter cannot add a layer.
-fn growth_error(error: petal::Error) -> FilterError {
-    if error.is_full() { FilterError::MaxLayers } else { error.into() }
 }
 
 /// Returns the free capacity; unlimited if the filter has no capacity (0).

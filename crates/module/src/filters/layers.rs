@@ -1,6 +1,6 @@
 //! The layers of a filter, as `BF.DEBUG` replies them.
 
-use petal::{AnyFilter, BloomFilter, Membership};
+use petal::{AnyFilter, BloomFilter, Membership, Store};
 use petal_interop::redisbloom::LinkPlan;
 
 use super::StoredFilter;
@@ -21,7 +21,7 @@ pub(crate) struct LayerInfo {
 }
 
 impl LayerInfo {
-    fn of_bloom(filter: &BloomFilter) -> Self {
+    fn of_bloom<S: Store>(filter: &BloomFilter<S>) -> Self {
         Self {
             bytes: filter.size_bytes(),
             bits: filter.size_bytes() * 8,
@@ -52,7 +52,7 @@ impl LayerInfo {
 
 /// Returns the capacity of a Bloom filter. A filter without a capacity (`SATURATE`) has that of its
 /// size at the target rate.
-pub(super) fn capacity(filter: &BloomFilter) -> u64 {
+pub(super) fn capacity<S: Store>(filter: &BloomFilter<S>) -> u64 {
     match filter.capacity() {
         0 if filter.target_fpr() > 0.0 => filter.layout().capacity_at_fpr(filter.target_fpr()),
         capacity => capacity,
@@ -82,10 +82,10 @@ impl StoredFilter {
                 };
                 filter.plans().map(layer).collect()
             }
+            Self::Scalable(filter) => {
+                filter.layer_filters().map(|layer| LayerInfo::of_bloom(&layer)).collect()
+            }
             Self::Filter(filter) => match &**filter {
-                AnyFilter::Scalable(filter) => {
-                    filter.layer_filters().map(LayerInfo::of_bloom).collect()
-                }
                 AnyFilter::Bloom(filter) => vec![LayerInfo::of_bloom(filter)],
                 filter => vec![LayerInfo::of(filter.as_dyn())],
             },

@@ -47,12 +47,14 @@ pub(crate) enum StoredType {
 
 /// The value of a key.
 ///
-/// A server may hold millions of small windows, so these are stored inline; other filters are
-/// boxed.
+/// A server may hold millions of small windows and growing filters, so these are stored inline;
+/// other filters are boxed.
 #[derive(Debug)]
 pub(crate) enum StoredFilter {
     /// A windowed filter in petal's layout.
     Window(WindowedBloomFilter),
+    /// A Bloom filter that grows, in petal's layout.
+    Scalable(ScalableBloomFilter),
     /// Any other filter in petal's layout.
     Filter(Box<AnyFilter>),
     /// A `CF.*` filter in petal's layout.
@@ -88,6 +90,7 @@ impl From<AnyFilter> for StoredFilter {
     fn from(filter: AnyFilter) -> Self {
         match filter {
             AnyFilter::Windowed(filter) => Self::Window(filter),
+            AnyFilter::Scalable(filter) => Self::Scalable(filter),
             filter => Self::Filter(Box::new(filter)),
         }
     }
@@ -139,6 +142,7 @@ impl StoredFilter {
     pub(crate) fn as_dyn(&self) -> Option<&dyn Membership> {
         match self {
             Self::Window(filter) => Some(filter),
+            Self::Scalable(filter) => Some(filter),
             Self::Filter(filter) => Some(filter.as_dyn()),
             Self::QuotientChain(_)
             | Self::Partial(_)
@@ -151,6 +155,7 @@ impl StoredFilter {
     pub(crate) fn serialized(&self) -> Option<SerializedView<'_>> {
         match self {
             Self::Window(filter) => Some(filter.serialized()),
+            Self::Scalable(filter) => Some(filter.serialized()),
             Self::Filter(filter) => Some(filter.serialized()),
             Self::QuotientChain(_)
             | Self::Partial(_)
@@ -173,6 +178,7 @@ impl StoredFilter {
     pub(crate) fn relocate(&mut self, relocator: &mut Relocator<'_>) {
         match self {
             Self::Window(filter) => filter.relocate(relocator),
+            Self::Scalable(filter) => filter.relocate(relocator),
             Self::Filter(filter) => filter.relocate(relocator),
             Self::QuotientChain(chain) => chain.relocate(relocator),
             // Their blocks are large or few.
@@ -183,9 +189,11 @@ impl StoredFilter {
     /// Returns the server's data type of the value.
     pub(crate) fn stored_type(&self) -> StoredType {
         match self {
-            Self::Window(_) | Self::Filter(_) | Self::QuotientChain(_) | Self::Partial(_) => {
-                StoredType::Petal
-            }
+            Self::Window(_)
+            | Self::Scalable(_)
+            | Self::Filter(_)
+            | Self::QuotientChain(_)
+            | Self::Partial(_) => StoredType::Petal,
             Self::RedisBloom(_) => StoredType::RedisBloom,
             Self::RedisCuckoo(_) => StoredType::RedisCuckoo,
         }
@@ -196,6 +204,7 @@ impl StoredFilter {
         let own = size_of::<Self>() as u64;
         own + match self {
             Self::Window(filter) => filter.memory_usage() - size_of_val(filter) as u64,
+            Self::Scalable(filter) => filter.memory_usage() - size_of_val(filter) as u64,
             Self::Filter(filter) => {
                 filter.as_dyn().memory_usage()
                     + (size_of::<AnyFilter>() - size_of_val(filter.as_dyn())) as u64
@@ -211,6 +220,7 @@ impl StoredFilter {
     pub(crate) fn copy(&self) -> Option<Self> {
         match self {
             Self::Window(filter) => filter.try_clone().ok().map(Self::Window),
+            Self::Scalable(filter) => filter.try_clone().ok().map(Self::Scalable),
             Self::Filter(filter) => filter.try_clone().ok().map(Self::from),
             Self::QuotientChain(chain) => {
                 chain.copy().ok().map(|copy| Self::QuotientChain(Box::new(copy)))
@@ -224,13 +234,13 @@ impl StoredFilter {
     /// Starts a lookup: prefetches the memory, so that the caller can do other work meanwhile.
     #[inline]
     pub(crate) fn start_lookup<'o, 'k>(&'o self, key: &'k [u8]) -> Lookup<'o, 'k> {
+        if let Self::Scalable(filter) = self {
+            let hash = filter.hash_spec().hash(key);
+            filter.prefetch_mixed_hash(hash);
+            return Lookup::Scalable(filter, hash);
+        }
         let Self::Filter(filter) = self else { return Lookup::Other(self, key) };
         match &**filter {
-            AnyFilter::Scalable(filter) => {
-                let hash = filter.hash_spec().hash(key);
-                filter.prefetch_mixed_hash(hash);
-                Lookup::Scalable(filter, hash)
-            }
             AnyFilter::Bloom(filter) => {
                 let hash = filter.hash_spec().hash(key);
                 filter.prefetch_mixed_hash(hash);
@@ -247,6 +257,7 @@ impl StoredFilter {
             Self::Window(filter) => {
                 filter.contains_mixed_hash_at(clock.now(), filter.hash_spec().hash(key))
             }
+            Self::Scalable(filter) => filter.contains_mixed_hash(filter.hash_spec().hash(key)),
             Self::Filter(filter) => filter.contains_mixed_hash(filter.hash_spec().hash(key)),
             Self::RedisBloom(filter) => filter.contains(filter.hash(key)),
             Self::QuotientChain(_) | Self::Partial(_) | Self::RedisCuckoo(_) => {
@@ -269,6 +280,9 @@ impl StoredFilter {
             Self::Window(filter) => {
                 let hashes = hashes(filter.hash_spec(), keys);
                 filter.contains_mixed_hashes_at(clock.now(), &hashes, found);
+            }
+            Self::Scalable(filter) => {
+                filter.contains_mixed_hashes(&hashes(filter.hash_spec(), keys), found);
             }
             Self::Filter(filter) => {
                 let filter = filter.as_dyn();
@@ -322,5 +336,6 @@ mod tests {
     #[test]
     fn object_is_as_large_as_a_window() {
         assert_eq!((size_of::<StoredFilter>(), size_of::<WindowedBloomFilter>()), (112, 112));
+        assert_eq!(size_of::<ScalableBloomFilter>(), 104);
     }
 }

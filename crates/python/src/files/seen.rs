@@ -97,7 +97,7 @@ impl SeenJob {
         let lines = output.finish()?;
         if !self.dry_run && (counts.new > 0 || files.fresh) {
             let spelling = settings.spellings.all().union(files.spelling.unwrap_or_default());
-            files.save(&memory, &settings.keys, spelling)?;
+            files.save(&mut memory, &settings.keys, spelling)?;
         }
         warn_if_overfull(memory.filter.as_dyn(), memory.log.is_some(), &self.path, reporter);
         let counts = Counts { lines: counts.lines, kept: counts.new, passes: 1 };

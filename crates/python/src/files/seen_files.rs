@@ -188,15 +188,13 @@ impl SeenFiles {
         temp_dir: &Path,
     ) -> io::Result<()> {
         let Some(log) = &mut memory.log else { return Ok(()) };
-        let mut file = tempfile::tempfile_in(temp_dir)?;
-        let count = log.write_to(&mut file)?;
-        log.reload(file, count).map_err(io::Error::other)
+        log.move_to(tempfile::tempfile_in(temp_dir)?).map_err(io::Error::other)
     }
 
-    /// Replaces the files.
+    /// Saves the files.
     pub(super) fn save(
         &mut self,
-        memory: &SeenFilter,
+        memory: &mut SeenFilter,
         keys: &KeySpec,
         spelling: Spelling,
     ) -> PyResult<()> {
@@ -218,8 +216,13 @@ impl SeenFiles {
             memory.filter.as_dyn().write_to(&mut file, &metadata).map_err(io::Error::other)?;
             file.flush()
         })?;
-        match &memory.log {
-            Some(log) => replace(&self.exact, |file| log.write_to(file).map(drop)),
+        match &mut memory.log {
+            Some(log) if log.appends() => {
+                let file = File::options().write(true).open(&self.exact);
+                file.and_then(|file| log.append_to(&file))
+                    .map_err(|error| cannot_write(&self.exact, &error))
+            }
+            Some(log) => replace(&self.exact, |file| log.write_to(file)),
             None => Ok(()),
         }
     }

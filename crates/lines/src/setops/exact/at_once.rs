@@ -16,7 +16,7 @@ use crate::output::{Printer, Span};
 use crate::scan::{Batch, Scratch};
 use crate::setops::print::add_piece;
 use crate::setops::report::Report;
-use crate::setops::set_semantics::{Decision, PREFETCH_BATCH, SetMatcher, SetOp};
+use crate::setops::set_semantics::{Decision, SetMatcher, SetOp};
 use crate::temp::Spool;
 
 /// A matcher with a full table, and the position of the first undecided line.
@@ -138,16 +138,14 @@ impl Pieces {
         self.rest.clear();
         self.lines = 0;
         let mut next = 0;
-        let fingerprints = scratch.fingerprints.chunks(PREFETCH_BATCH);
-        for (lines, fingerprints) in scratch.selected.chunks(PREFETCH_BATCH).zip(fingerprints) {
-            matcher.prefetch(fingerprints);
-            for (&line, &fingerprint) in lines.iter().zip(fingerprints) {
-                self.add(batch, next..line, self.keeps_others);
-                let Ok(decision) = matcher.decide(fingerprint, second)? else { return Ok(line) };
-                self.refused += u64::from(decision == Decision::Refused);
-                self.add(batch, line..line + 1, decision == Decision::Kept);
-                next = line + 1;
-            }
+        let fingerprints = &scratch.fingerprints;
+        for (at, (&line, &fingerprint)) in scratch.selected.iter().zip(fingerprints).enumerate() {
+            matcher.prefetch_ahead(fingerprints, at);
+            self.add(batch, next..line, self.keeps_others);
+            let Ok(decision) = matcher.decide(fingerprint, second)? else { return Ok(line) };
+            self.refused += u64::from(decision == Decision::Refused);
+            self.add(batch, line..line + 1, decision == Decision::Kept);
+            next = line + 1;
         }
         self.add(batch, next..batch.len(), self.keeps_others);
         Ok(batch.len())

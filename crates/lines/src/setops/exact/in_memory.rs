@@ -14,7 +14,7 @@ use crate::output::Printer;
 use crate::scan::{Batch, Scratch};
 use crate::setops::planning::{InputSizes, Strategy};
 use crate::setops::report::Report;
-use crate::setops::set_semantics::{BuildSide, PREFETCH_BATCH, SetMatcher, SetOp};
+use crate::setops::set_semantics::{BuildSide, SetMatcher, SetOp};
 
 /// Runs `Memory`; what does not fit in the table goes on as `Partition`.
 pub(super) fn run(
@@ -81,19 +81,15 @@ fn build(
             |batch: &Batch<'_>, scratch: &mut Scratch| scratch.fingerprint(batch, &job.hasher);
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
             let second = batch.input >= job.boundary;
-            let mut lines = 0;
-            for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
-                matcher.prefetch(fingerprints);
-                for &fingerprint in fingerprints {
-                    let built = match job.op {
-                        SetOp::SymDiff => matcher.build_of_side(fingerprint, second)?,
-                        _ => matcher.build(fingerprint)?,
-                    };
-                    if built.is_err() {
-                        fits = false;
-                        return Ok(ControlFlow::Break(lines));
-                    }
-                    lines += 1;
+            for (line, &fingerprint) in scratch.fingerprints.iter().enumerate() {
+                matcher.prefetch_ahead(&scratch.fingerprints, line);
+                let built = match job.op {
+                    SetOp::SymDiff => matcher.build_of_side(fingerprint, second)?,
+                    _ => matcher.build(fingerprint)?,
+                };
+                if built.is_err() {
+                    fits = false;
+                    return Ok(ControlFlow::Break(line));
                 }
             }
             Ok(ControlFlow::Continue(()))
@@ -117,11 +113,9 @@ fn probe(
         let map =
             |batch: &Batch<'_>, scratch: &mut Scratch| scratch.fingerprint(batch, &job.hasher);
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
-            for fingerprints in scratch.fingerprints.chunks(PREFETCH_BATCH) {
-                matcher.prefetch(fingerprints);
-                fingerprints.iter().for_each(|&fingerprint| {
-                    matcher.probe(fingerprint);
-                });
+            for (line, &fingerprint) in scratch.fingerprints.iter().enumerate() {
+                matcher.prefetch_ahead(&scratch.fingerprints, line);
+                matcher.probe(fingerprint);
             }
             Ok(ControlFlow::Continue(()))
         };

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::fingerprint::{Fingerprint, Full, Table};
 use crate::progress::Progress;
 use crate::setops::positions::{Polarity, PositionWriter, Spans};
-use crate::setops::set_semantics::{BuildSide, Decision, PREFETCH_BATCH, SetMatcher, SetOp};
+use crate::setops::set_semantics::{BuildSide, Decision, SetMatcher, SetOp};
 use crate::temp::{RecordStream, SpillFile, SpillWriter, write_out};
 use crate::workers;
 
@@ -244,6 +244,9 @@ struct Found<'a> {
     table: Option<Table>,
     ahead: Ahead<'a>,
 }
+
+/// Number of fingerprints to prefetch at a time.
+const PREFETCH_BATCH: usize = 32;
 
 /// Passes each record of a stream to the matcher until its table is full.
 pub(super) fn for_each_record<const SIZE: usize>(

@@ -298,6 +298,7 @@ impl Journal {
             polarity: saved.polarity,
             first: streams(&saved.first)?,
             others: sets(&saved.others)?,
+            matcher: None,
             keys: streams(&saved.keys_logs)?,
             filter,
             filled: saved.filter.unwrap_or(0),

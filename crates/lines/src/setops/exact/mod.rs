@@ -14,7 +14,8 @@
 //!   and print all lines except the dropped ones. `duplicates` and `unique` are done the same way: a
 //!   line that is not a record occurs once. `duplicates` prints the kept positions.
 //! * **Narrow, at once**: if the table of the candidates fits in memory, the first input is decided
-//!   and printed while it is read again.
+//!   and printed while it is read again. If it fits twice, the candidates of the others are inserted as
+//!   they are found, without records; if it becomes full all the same, its entries become records.
 //!
 //! | file | contents |
 //! |---|---|
@@ -43,7 +44,9 @@ pub use estimate::{Bounds, Counting, InputEstimate, JobEstimate};
 pub(crate) use join::{Partition, PartitionJoin};
 pub(super) use journal::Journal;
 pub use journal::forget_work;
-pub(crate) use passes::{HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, contains_any};
+pub(crate) use passes::{
+    HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, RecordSink, contains_any,
+};
 pub use records::Side;
 pub(crate) use records::{FIRST_RECORD, Partitioning};
 

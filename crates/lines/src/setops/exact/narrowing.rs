@@ -47,6 +47,7 @@ pub(super) fn narrow_common(
         }
         Ok(())
     })?;
+    let last = probe_side == Side::Other && others.len() == 1;
     phases.phase(|work| {
         let filter = work.take_filter();
         let keys = match work.plan.candidate_filter_bytes {
@@ -57,7 +58,7 @@ pub(super) fn narrow_common(
                 ByteSize::bytes(bytes),
             )?),
         };
-        let hits = work.match_lines(probe, probe_side, filter.as_ref(), keys)?;
+        let hits = work.match_lines(probe, probe_side, filter.as_ref(), keys, last)?;
         work.put(probe_side, hits);
         Ok(())
     })?;
@@ -124,7 +125,7 @@ pub(super) fn narrow_diff(
             let filter = work.take_filter();
             let keys = HashSink::Log(work.key_log());
             let others: Vec<_> = others.iter().collect();
-            let hits = work.match_lines(&others, Side::Other, filter.as_ref(), keys)?;
+            let hits = work.match_lines(&others, Side::Other, filter.as_ref(), keys, true)?;
             work.put(Side::Other, hits);
             Ok(())
         })?;

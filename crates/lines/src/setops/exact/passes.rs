@@ -16,9 +16,10 @@ use petal::{BatchResults, BloomFilter, Membership};
 
 use super::records::{Partitioning, Side, encode_first_record};
 use crate::error::Result;
-use crate::fingerprint::LineHasher;
+use crate::fingerprint::{Fingerprint, LineHasher};
 use crate::input::Input;
 use crate::scan::{Batch, Pass, PassStats, Scratch};
+use crate::setops::set_semantics::SetMatcher;
 use crate::temp::{RecordStream, SpillWriter};
 
 /// Memory for hashes before they are spilled.
@@ -56,6 +57,77 @@ impl HashSink<'_> {
             Self::Filter(filter) => filter.size_bytes(),
             Self::Log(_) => 0,
         }
+    }
+}
+
+/// The destination of the selected lines: the table that decides about the first input, until it is
+/// full, or records.
+pub(crate) struct RecordSink<'a> {
+    partitioning: &'a Partitioning,
+    spill: SpillWriter<'a>,
+    matcher: Option<SetMatcher>,
+    lines: u64,
+}
+
+impl<'a> RecordSink<'a> {
+    pub(crate) fn new(partitioning: &'a Partitioning, spill: SpillWriter<'a>) -> Self {
+        Self { partitioning, spill, matcher: None, lines: 0 }
+    }
+
+    /// Sets the table for lines of other inputs. Its entries become records when it is full, so they
+    /// must fit in the memory of the records.
+    pub(super) fn with_table(self, matcher: Option<SetMatcher>) -> Self {
+        Self { matcher, ..self }
+    }
+
+    /// Adds the lines of a batch that are selected and fingerprinted, those of the first input with
+    /// their positions, counted from `start`.
+    fn add(&mut self, batch: &Batch<'_>, scratch: &Scratch, start: Option<u64>) -> Result<()> {
+        self.lines += scratch.fingerprints.len() as u64;
+        let Some(start) = start else { return self.add_others(&scratch.fingerprints) };
+        for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {
+            let record = encode_first_record(fingerprint, start + batch.offset(line));
+            self.spill.push(self.partitioning.of(fingerprint), &record)?;
+        }
+        Ok(())
+    }
+
+    fn add_others(&mut self, fingerprints: &[Fingerprint]) -> Result<()> {
+        let mut added = 0;
+        if let Some(mut matcher) = self.matcher.take() {
+            added = matcher.build_others(fingerprints)?;
+            if added == fingerprints.len() {
+                self.matcher = Some(matcher);
+                return Ok(());
+            }
+            self.add_table(matcher)?;
+        }
+        fingerprints[added..].iter().try_for_each(|fingerprint| self.add_other(*fingerprint))
+    }
+
+    #[inline]
+    fn add_other(&mut self, fingerprint: Fingerprint) -> Result<()> {
+        self.spill.push(self.partitioning.of(fingerprint), &fingerprint.to_bytes())
+    }
+
+    /// Writes records of the entries of a table.
+    pub(super) fn add_table(&mut self, matcher: SetMatcher) -> Result<()> {
+        matcher.into_table().iter().try_for_each(|(fingerprint, _)| self.add_other(fingerprint))
+    }
+
+    /// Returns the number of lines.
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Returns the table, or the records.
+    pub(super) fn finish(self) -> (Option<SetMatcher>, Vec<RecordStream>) {
+        (self.matcher, self.spill.finish())
+    }
+
+    /// Returns the records of a sink without a table.
+    pub(crate) fn into_records(self) -> Vec<RecordStream> {
+        self.spill.finish()
     }
 }
 
@@ -107,7 +179,7 @@ impl JobPasses<'_> {
         inputs: &[&Input],
         filter: &mut BloomFilter,
         mut known: Option<&mut HashSink<'_>>,
-        mut records: Option<(&Partitioning, &mut SpillWriter<'_>)>,
+        mut records: Option<&mut RecordSink<'_>>,
     ) -> Result<PassStats> {
         let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
             scratch.hash_lines(batch, self.hasher.spec());
@@ -119,11 +191,9 @@ impl JobPasses<'_> {
             let present = (0..batch.len()).filter(|&line| !scratch.results.get(line));
             scratch.selected.extend(present);
             keep_selected(scratch);
-            if let Some((partitioning, spill)) = &mut records {
+            if let Some(records) = &mut records {
                 self.fingerprint_selected(batch, scratch);
-                for fingerprint in &scratch.fingerprints {
-                    spill.push(partitioning.of(*fingerprint), &fingerprint.to_bytes())?;
-                }
+                records.add(batch, scratch, None)?;
             }
             known.take(&scratch.hashes, &mut scratch.results)?;
             Ok(ControlFlow::Continue(()))
@@ -154,9 +224,8 @@ impl JobPasses<'_> {
         self.hasher.fingerprints(selected, &mut scratch.fingerprints);
     }
 
-    /// Writes records of the selected lines to the streams of their partitions; those of the first
-    /// input with their positions, counted from the `start` of their input. The hashes of these lines
-    /// go to `keys`.
+    /// Adds the selected lines to `records`; those of the first input with their positions, counted
+    /// from the `start` of their input. The hashes of these lines go to `keys`.
     #[expect(clippy::too_many_arguments, reason = "each has a different type")]
     pub(crate) fn write_records(
         &self,
@@ -164,9 +233,8 @@ impl JobPasses<'_> {
         inputs: &[&Input],
         side: Side,
         selector: LineSelector<'_>,
-        partitioning: &Partitioning,
         mut start: impl FnMut(usize) -> Result<u64> + Send,
-        spill: &mut SpillWriter<'_>,
+        records: &mut RecordSink<'_>,
         mut keys: Option<&mut HashSink<'_>>,
     ) -> Result<PassStats> {
         let wants_keys = keys.is_some();
@@ -200,17 +268,8 @@ impl JobPasses<'_> {
                 keep_selected(scratch);
                 self.fingerprint_selected(batch, scratch);
             }
-            let start = if side == Side::First { start(batch.input)? } else { 0 };
-            for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {
-                let part = partitioning.of(fingerprint);
-                match side {
-                    Side::Other => spill.push(part, &fingerprint.to_bytes())?,
-                    Side::First => {
-                        let position = start + batch.offset(line);
-                        spill.push(part, &encode_first_record(fingerprint, position))?;
-                    }
-                }
-            }
+            let start = (side == Side::First).then(|| start(batch.input)).transpose()?;
+            records.add(batch, scratch, start)?;
             if let Some(keys) = &mut keys {
                 keys.take(&scratch.hashes, &mut scratch.results)?;
             }

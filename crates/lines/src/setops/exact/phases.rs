@@ -8,7 +8,7 @@ use super::ExactJob;
 use super::at_once::Decider;
 use super::join::{Ahead, JoinResult, Partition, PartitionJoin, for_each_record};
 use super::journal::Journal;
-use super::passes::{HASH_LOG_MEMORY, HashSink, LineSelector};
+use super::passes::{HASH_LOG_MEMORY, HashSink, LineSelector, RecordSink};
 use super::records::{OTHER_RECORD, Side};
 use super::state::State;
 use crate::error::Result;
@@ -67,7 +67,7 @@ impl<'a> Phases<'a> {
                 let streams = if confirm {
                     work.confirm(inputs, Side::Other)?
                 } else {
-                    work.write_records("reading", inputs, Side::Other, None, None)?
+                    work.write_records("reading", inputs, Side::Other, None, None, false)?
                 };
                 work.put(Side::Other, streams);
                 Ok(())
@@ -97,7 +97,7 @@ impl<'a> Phases<'a> {
         self.write_records_of_others(others, false)?;
         self.phase(|work| {
             work.state.first =
-                work.write_records("reading", work.first, Side::First, None, None)?;
+                work.write_records("reading", work.first, Side::First, None, None, false)?;
             Ok(())
         })
     }
@@ -113,7 +113,7 @@ impl<'a> Phases<'a> {
     pub(super) fn decide(&mut self, spans: Option<Spans>) -> Result<()> {
         self.phase(|work| {
             let begun = Instant::now();
-            work.state.filter = None;
+            (work.state.filter, work.state.matcher) = (None, None);
             let inputs = work.state.others.len();
             // Tables and positions need memory too.
             work.keep_in_memory(work.work() / 2)?;
@@ -165,15 +165,13 @@ impl<'a> Phases<'a> {
         keeps: bool,
     ) -> Result<()> {
         let allowance = if writes { self.reserve_memory(filter.size_bytes())? } else { 0 };
-        let partitioning = &self.state.partitioning;
-        let streams = if writes { partitioning.partitions() } else { 0 };
-        let mut spill = SpillWriter::new(self.spill_file, streams, allowance);
         let mut known = HashSink::Log(self.key_log());
-        let records = writes.then_some((partitioning, &mut spill));
-        let stats = self.job.passes().fill(inputs, &mut filter, Some(&mut known), records)?;
-        let records = spill.bytes() / OTHER_RECORD as u64;
-        if writes {
-            let streams = spill.finish();
+        let mut sink = writes.then(|| self.record_sink(allowance, true)).transpose()?;
+        let stats = self.job.passes().fill(inputs, &mut filter, Some(&mut known), sink.as_mut())?;
+        let records = sink.as_ref().map_or(0, RecordSink::lines);
+        let collected = sink.map(RecordSink::finish);
+        if let Some((matcher, streams)) = collected {
+            self.keep_table(matcher, records);
             self.state.others.push(streams);
         }
         let keys = known.into_log();
@@ -225,18 +223,19 @@ impl<'a> Phases<'a> {
     }
 
     /// Writes records of the lines that the filter of another side may contain. Their hashes go to
-    /// `keys`.
+    /// `keys`. `last`: the lines of others that the first input is compared with are complete.
     pub(super) fn match_lines(
         &mut self,
         inputs: &[&Input],
         side: Side,
         filter: Option<&BloomFilter>,
         keys: HashSink<'a>,
+        last: bool,
     ) -> Result<Vec<RecordStream>> {
-        let hits = self.write_records("matching", inputs, side, filter, Some(keys))?;
-        let bytes = hits.iter().map(RecordStream::bytes).sum::<u64>();
-        let candidates = bytes / side.record_bytes() as u64;
+        let before = self.state.report.records;
+        let hits = self.write_records("matching", inputs, side, filter, Some(keys), last)?;
         let report = &mut self.state.report;
+        let candidates = report.records - before;
         let queried = report.phases.last().map_or(0, |phase| phase.lines);
         let misses = (queried - candidates) as f64;
         // A share of 1 - rate of the absent lines misses the filter.
@@ -252,7 +251,7 @@ impl<'a> Phases<'a> {
     /// Writes records of the lines that the filter of the candidates may contain.
     pub(super) fn confirm(&mut self, inputs: &[&Input], side: Side) -> Result<Vec<RecordStream>> {
         let filter = self.candidate_filter()?;
-        let streams = self.write_records("confirming", inputs, side, Some(&filter), None)?;
+        let streams = self.write_records("confirming", inputs, side, Some(&filter), None, false)?;
         self.state.filter = Some(filter);
         Ok(streams)
     }
@@ -267,6 +266,13 @@ impl<'a> Phases<'a> {
         let lines = self.state.report.first_lines as f64;
         let entries = decided_entries(op, distinct, lines, filter.expected_fpr(distinct as u64));
         let fits = |memory| entries <= Table::capacity(memory) / 10 * 9;
+        if let Some(mut matcher) = self.state.matcher.take() {
+            matcher.set_allowance(memory);
+            if entries <= matcher.capacity() / 10 * 9 {
+                return Ok(Some(Decider { matcher, candidates: Some(filter) }));
+            }
+            self.write_table(matcher, filter.size_bytes())?;
+        }
         if !fits(memory) {
             self.state.filter = Some(filter);
             return Ok(None);
@@ -282,11 +288,8 @@ impl<'a> Phases<'a> {
         for j in build_inputs.iter().copied().chain(matcher.probe_inputs(inputs)) {
             let builds = build_inputs.contains(&j);
             let each = |matcher: &mut SetMatcher, fingerprint, _: &[u8]| {
-                if op == SetOp::SymDiff {
-                    return matcher.build_of_side(fingerprint, true);
-                }
                 if builds {
-                    return matcher.build(fingerprint);
+                    return matcher.build_other(fingerprint);
                 }
                 matcher.probe(fingerprint);
                 Ok(Ok(()))
@@ -337,11 +340,47 @@ impl<'a> Phases<'a> {
     /// Returns the memory of all records.
     pub(super) fn records_memory(&self) -> u64 {
         let others = self.state.others.iter().map(|other| memory_usage(other));
-        memory_usage(&self.state.first) + others.sum::<u64>()
+        let table = self.state.matcher.as_ref().map_or(0, SetMatcher::memory_usage);
+        memory_usage(&self.state.first) + others.sum::<u64>() + table
     }
 
-    /// Writes records of the lines that the filter may contain, or of all lines. Their hashes go to
-    /// `keys`.
+    /// Returns an empty sink with `allowance` bytes of memory. With `last`, it has a table if twice the
+    /// planned entries fit in half of the memory. When the table is full, its entries become records in
+    /// the other half.
+    fn record_sink(&self, allowance: u64, last: bool) -> Result<RecordSink<'_>> {
+        let partitioning = &self.state.partitioning;
+        let spill = SpillWriter::new(self.spill_file, partitioning.partitions(), allowance);
+        let sink = RecordSink::new(partitioning, spill);
+        // A journal saves records. Others that are compared one after the other have records.
+        let builds = last && self.journal.is_none() && self.state.others.is_empty();
+        let (entries, memory) = (self.plan.entries, allowance / 2);
+        if !builds || entries.saturating_mul(2) > Table::capacity(memory) {
+            return Ok(sink);
+        }
+        let table = Table::in_partition_order(memory, entries)?;
+        Ok(sink.with_table(Some(SetMatcher::new(self.job.op, BuildSide::Others(0), table))))
+    }
+
+    /// Keeps the table of `lines` lines of the others, if there is one.
+    fn keep_table(&mut self, matcher: Option<SetMatcher>, lines: u64) {
+        if matcher.is_some() {
+            // Reading their records would be progress.
+            self.job.progress.advance(lines * OTHER_RECORD as u64);
+        }
+        self.state.matcher = matcher;
+    }
+
+    /// Writes records of the entries of the others' table, which is too small for the first input.
+    fn write_table(&mut self, matcher: SetMatcher, filter: u64) -> Result<()> {
+        let allowance = self.reserve_memory(filter)?;
+        let mut sink = self.record_sink(allowance, false)?;
+        sink.add_table(matcher)?;
+        self.state.others = vec![sink.into_records()];
+        Ok(())
+    }
+
+    /// Writes records of the lines that the filter may contain, or of all lines; with `last` a table may
+    /// take their place. Their hashes go to `keys`.
     pub(super) fn write_records(
         &mut self,
         what: &'static str,
@@ -349,11 +388,11 @@ impl<'a> Phases<'a> {
         side: Side,
         filter: Option<&BloomFilter>,
         mut keys: Option<HashSink<'a>>,
+        last: bool,
     ) -> Result<Vec<RecordStream>> {
         let filters = filter.map_or(0, BloomFilter::size_bytes);
         let allowance = self.reserve_memory(filters + keys.as_ref().map_or(0, HashSink::bytes))?;
-        let mut spill =
-            SpillWriter::new(self.spill_file, self.state.partitioning.partitions(), allowance);
+        let mut records = self.record_sink(allowance, last)?;
         let filters = filter.map(|filter| filter as &dyn Membership);
         let selector = filters.as_ref().map_or(LineSelector::All, |filter| {
             LineSelector::Filters(std::slice::from_ref(filter))
@@ -368,32 +407,32 @@ impl<'a> Phases<'a> {
             }
             Ok(begin)
         };
-        let partitioning = &self.state.partitioning;
         let passes = self.job.passes();
         let stats = passes.write_records(
             what,
             inputs,
             side,
             selector,
-            partitioning,
             start,
-            &mut spill,
+            &mut records,
             keys.as_mut(),
         )?;
+        let lines = records.lines();
+        let (matcher, streams) = records.finish();
+        self.keep_table(matcher, lines);
         let report = &mut self.state.report;
         report.add_pass(stats);
         if side == Side::First {
             report.first_lines = stats.lines;
         }
-        let records = spill.bytes() / side.record_bytes() as u64;
-        report.set_survivors(records);
-        report.records += records;
+        report.set_survivors(lines);
+        report.records += lines;
         match keys {
             Some(HashSink::Filter(filter)) => self.state.filter = Some(filter),
             Some(log) => self.state.keys.push(log.into_log()),
             None => {}
         }
-        Ok(spill.finish())
+        Ok(streams)
     }
 
     /// Writes records to disk until those in memory take at most `max` bytes.

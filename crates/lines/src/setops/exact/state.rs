@@ -6,7 +6,7 @@ use super::records::Partitioning;
 use crate::setops::planning::{Plan, Strategy};
 use crate::setops::positions::{Polarity, Spans};
 use crate::setops::report::Report;
-use crate::setops::set_semantics::SetOp;
+use crate::setops::set_semantics::{SetMatcher, SetOp};
 use crate::temp::RecordStream;
 
 /// The results of the finished phases: all that later phases need.
@@ -19,6 +19,8 @@ pub(super) struct State {
     /// Records of the first input by partition, and of each other input.
     pub(super) first: Vec<RecordStream>,
     pub(super) others: Vec<Vec<RecordStream>>,
+    /// The table of the others instead of their records, which are then empty; never saved.
+    pub(super) matcher: Option<SetMatcher>,
     /// Hashes of the candidates, for the next filter: those of one side, then those of the other.
     pub(super) keys: Vec<RecordStream>,
     pub(super) filter: Option<BloomFilter>,

@@ -177,6 +177,7 @@ pub(super) fn decide_first(
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::path::Path;
 
     use petal::BloomFilter;
 
@@ -188,22 +189,81 @@ mod tests {
     use crate::setops::set_semantics::{BuildSide, SetMatcher};
     use crate::temp::TempDir;
 
+    /// Two texts in which some lines are repeated. They share every fifth one.
+    fn texts() -> [Vec<String>; 2] {
+        let line = |i: u32| if i.is_multiple_of(3) { i / 6 } else { i };
+        let name = |i: u32, text: u32| match i % 5 {
+            0 => format!("{i}"),
+            _ => format!("{i} {text}"),
+        };
+        [1, 2].map(|text| (0..3000).map(|i| name(line(i), text)).collect())
+    }
+
+    /// The distinct lines that are not `without`.
+    fn distinct(lines: &[String], without: &[String]) -> String {
+        let mut seen: HashSet<_> = without.iter().collect();
+        lines.iter().filter(|line| seen.insert(line)).map(|line| format!("{line}\n")).collect()
+    }
+
+    fn job(dir: &Path, op: SetOp, budget: Budget) -> ExactJob<'static> {
+        ExactJob {
+            op,
+            budget,
+            delimiter: b'\n',
+            temp: TempDir::new(dir),
+            progress: &(),
+            strategy: None,
+            hasher: LineHasher::random().unwrap(),
+            journal: None,
+            boundary: 1,
+        }
+    }
+
+    /// The table for the candidates is planned from samples, so it may become full at any of them.
+    #[test]
+    fn table_that_becomes_full_while_candidates_are_found_becomes_records() {
+        let [first, other] = texts();
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ["1", "2"].map(|name| dir.path().join(name));
+        for (path, lines) in paths.iter().zip([&first, &other]) {
+            std::fs::write(path, lines.join("\n")).unwrap();
+        }
+        for op in [SetOp::Common, SetOp::Diff, SetOp::SymDiff] {
+            let expected = match op {
+                SetOp::Common => {
+                    let others: HashSet<_> = other.iter().collect();
+                    let both: Vec<_> =
+                        first.iter().filter(|line| others.contains(line)).cloned().collect();
+                    distinct(&both, &[])
+                }
+                SetOp::Diff => distinct(&first, &other),
+                _ => distinct(&first, &other) + &distinct(&other, &first),
+            };
+            for work in (20_000..120_000).step_by(4000) {
+                let budget = Budget { chunk: 500, work, ..Budget::new(1 << 24, 2).unwrap() };
+                let job = job(dir.path(), op, budget);
+                let sources = paths.each_ref().map(Source::from_arg);
+                let mut first = Input::open_unchecked(&sources, 0).unwrap();
+                let others = if op == SetOp::SymDiff { vec![] } else { first.split_off(1) };
+                let sizes = job.sizes(&first, &others).unwrap();
+                // As if the samples had shown no candidates.
+                let plan = Plan { entries: 0, ..sizes.plan(Strategy::Narrow, true, &budget) };
+                let (others, mut out) = (Others::new(others), Vec::new());
+                let mut printer = Printer::new(Outputs::to(&mut out), b'\n', 500);
+                let mut report = Report::default();
+                run(&job, plan, first, others, &sizes, &mut printer, &mut report, None).unwrap();
+                printer.flush().unwrap();
+                drop(printer);
+                assert_eq!(String::from_utf8(out).unwrap(), expected, "{op:?} {work}");
+            }
+        }
+    }
+
     /// The table is planned from the rate of a filter, so it may be too small.
     #[test]
     fn lines_after_a_full_table_are_decided_by_partition() {
-        // In both texts some lines are repeated. They share every fifth one.
-        let text = |seed: u32| -> Vec<String> {
-            let line = |i: u32| if i.is_multiple_of(3) { i / 6 } else { i };
-            let name =
-                |i: u32| if i.is_multiple_of(5) { format!("{i}") } else { format!("{i} {seed}") };
-            (0..3000).map(|i| name(line(i))).collect()
-        };
-        let (first, other) = (text(1), text(2));
+        let [first, other] = texts();
         let all: Vec<_> = first.iter().chain(&other).collect();
-        let distinct = |lines: &[String], without: &[String]| -> String {
-            let mut seen: HashSet<_> = without.iter().collect();
-            lines.iter().filter(|line| seen.insert(line)).map(|line| format!("{line}\n")).collect()
-        };
         let dir = tempfile::tempdir().unwrap();
         let paths = ["1", "2"].map(|name| dir.path().join(name));
         for (path, lines) in paths.iter().zip([&first, &other]) {
@@ -216,17 +276,8 @@ mod tests {
             }
             let mut full = 0;
             for allowance in (30_000..100_000).step_by(1000) {
-                let job = ExactJob {
-                    op,
-                    budget: Budget { chunk: 500, ..Budget::new(1 << 24, 2).unwrap() },
-                    delimiter: b'\n',
-                    temp: TempDir::new(dir.path()),
-                    progress: &(),
-                    strategy: None,
-                    hasher: LineHasher::random().unwrap(),
-                    journal: None,
-                    boundary: 1,
-                };
+                let budget = Budget { chunk: 500, ..Budget::new(1 << 24, 2).unwrap() };
+                let job = job(dir.path(), op, budget);
                 let table = Table::in_partition_order(allowance, 0).unwrap();
                 let mut matcher = SetMatcher::new(op, BuildSide::Others(0), table);
                 let built = other.iter().all(|line| {

@@ -13,8 +13,7 @@ pub(crate) fn fingerprint(length: f64) -> f64 {
 pub(crate) const FILTER: f64 = 6.0;
 /// Writing, reading and joining a record.
 pub(crate) const RECORD: f64 = 65.0;
-/// Writing a record, or looking up a candidate, and one access to a table in memory for many lines.
-/// Estimated: it lies between a lookup in the shared cache and one in memory.
+/// Finding the entry of a candidate in a table in memory, many at a time.
 pub(crate) const AT_ONCE: f64 = 35.0;
 /// A lookup in a fingerprint table: in the core's cache, in the shared cache, or in memory.
 pub(crate) fn table(entries: f64) -> f64 {

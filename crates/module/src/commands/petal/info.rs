@@ -107,13 +107,13 @@ fn fields(stored: &StoredFilter, full: bool) -> Vec<(&'static CStr, Value)> {
                 None => push(c"window-items", Value::Count(filter.capacity())),
             }
         }
-        StoredFilter::Filter(filter) => match &**filter {
-            AnyFilter::Scalable(filter) => {
-                push(c"layer-capacity-left", Value::Count(filter.layer_capacity_left()));
-                if let Some(parts) = filter.growth_share() {
-                    push(c"growth-share", Value::Count(parts));
-                }
+        StoredFilter::Scalable(filter) => {
+            push(c"layer-capacity-left", Value::Count(filter.layer_capacity_left()));
+            if let Some(parts) = filter.growth_share() {
+                push(c"growth-share", Value::Count(parts));
             }
+        }
+        StoredFilter::Filter(filter) => match &**filter {
             AnyFilter::Bloom(_) if stored.saturates() => push(c"saturates", Value::Count(1)),
             AnyFilter::Counting(filter) => push(c"max-count", Value::Count(filter.max_count())),
             AnyFilter::CountingClassic(filter) => {

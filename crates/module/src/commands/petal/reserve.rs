@@ -30,7 +30,7 @@ impl Command for Reserve {
         summary:
             c"Creates an empty filter. SATURATE: a filter of fixed size accepts items beyond its \
             capacity, at a higher error rate. GROWTHSHARE n: 1/n of the error rate is for the \
-            layers after the first; default 4, or 64 for error rates below 0.4 %. WINDOW: items \
+            layers after the first; default 4, or 8 for error rates below 0.05 %. WINDOW: items \
             expire after this time without a new insert (7d, 12h, 30m, 45s, 1500ms). LAST: the \
             window has as many items as the capacity. SEED: filters with the same seed, error \
             rate and capacity can be merged and compared; with a known seed an attacker can \
@@ -478,7 +478,8 @@ mod tests {
         let bloom =
             |factor, share| Ok(FilterKind::Bloom { growth: Some(Growth { factor, share }) });
         assert_eq!(kind("0.01 9"), bloom(2, 4));
-        assert_eq!(kind("0.001 9 EXPANSION 4"), bloom(4, 32));
+        assert_eq!(kind("0.001 9 EXPANSION 4"), bloom(4, 4));
+        assert_eq!(kind("0.0001 9 EXPANSION 4"), bloom(4, 8));
         assert_eq!(kind("0.001 9 GROWTHSHARE 3"), bloom(2, 3));
         // Logs of versions without GROWTHSHARE give the same filters as before.
         let args = [&b"0.01"[..], b"9", b"EXPANSION", b"2"];
