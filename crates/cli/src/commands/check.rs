@@ -80,17 +80,18 @@ enum QueriedFilter {
 
 impl QueriedFilter {
     fn open(args: &CheckArgs, memory: u64) -> Result<Self> {
-        let filter = match foreign_file::open(&args.filter, args.foreign.format, memory)? {
-            AnyFile::Foreign(filter) => {
-                return filter.with_key_type(args.foreign.key_type).map(Self::Foreign);
-            }
-            AnyFile::Native(filter) => filter,
-        };
+        let filter =
+            match foreign_file::open(&args.filter, args.foreign.format, memory, &args.secret)? {
+                AnyFile::Foreign(filter) => {
+                    return filter.with_key_type(args.foreign.key_type).map(Self::Foreign);
+                }
+                AnyFile::Native(filter) => filter,
+            };
         foreign::refuse_key_type(&args.filter, args.foreign)?;
         if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
             return Ok(Self::Mapped(filter));
         }
-        let (mut filter, metadata) = filter_file::read(&args.filter)?;
+        let (mut filter, metadata) = filter_file::read(&args.filter, &args.secret)?;
         advance(&mut filter, &args.clock);
         Ok(Self::Read(filter, metadata))
     }

@@ -22,4 +22,4 @@ pub use metadata::{
 };
 pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
-pub use spec::FilterSpec;
+pub use spec::{FilterSpec, random_key};
