@@ -84,6 +84,7 @@ pub(crate) enum Purpose<'a> {
     /// Queries and changes: with the secret, if the file does not have it.
     Queries(Option<&'a Secret>),
     /// Checks and numbers only.
+    #[cfg(feature = "std")]
     Numbers,
 }
 
@@ -92,6 +93,7 @@ impl Purpose<'_> {
     fn unlock(self, header: Header) -> Result<Header> {
         match self {
             Self::Queries(secret) => header.unlocked(secret),
+            #[cfg(feature = "std")]
             Self::Numbers => Ok(header),
         }
     }

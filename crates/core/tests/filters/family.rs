@@ -1,12 +1,12 @@
 //! Properties of every type of filter: at its capacity, through the common traits, and in files.
 
+use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, Borrowed, ClassicBloomFilter, ClassicCountingBloomFilter,
     CountingBloomFilter, FilterCascade, FilterSpec, FilterType, HashSpec, MembershipMut,
     QuotientFilter, ScalableBloomFilter, Secret, StaticFilter, VectorQuotientFilter,
     WindowedBloomFilter, verify_bytes,
 };
-use petal::embed::StreamDecoder;
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::rng::Rng;
 
@@ -208,7 +208,7 @@ fn keyed_family(hash: HashSpec) -> Vec<AnyFilter> {
 
 #[test]
 fn filter_whose_secret_is_apart_needs_that_secret() {
-    let key: [u8; 16] = std::array::from_fn(|i| 0xa1 + 7 * i as u8);
+    let key: [u8; 16] = std::array::from_fn(|i| 0xa1 + 5 * i as u8);
     let (secret, wrong) = (Secret::new(key), Secret::new([1; 16]));
     for filter in keyed_family(HashSpec::keyed_apart(&secret)) {
         let kind = filter.filter_type();
@@ -238,14 +238,14 @@ fn filter_whose_secret_is_apart_needs_that_secret() {
         assert!(again == filter && again.to_bytes().unwrap() == file, "{kind}");
         let shown = format!("{again:?}{:?}", again.as_dyn().hash_spec());
         let digits: String = key[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-        assert!(!shown.contains(&digits) && !shown.contains("161, 168"), "{kind}: {shown}");
+        assert!(!shown.contains(&digits) && !shown.contains("161, 166"), "{kind}: {shown}");
     }
     // A file that has its secret, or needs none, is opened with any.
     let file = BloomFilter::with_fpr(KEYS, RATE).unwrap().to_bytes().unwrap();
     assert!(BloomFilter::read_from_with(&file[..], Some(&wrong)).is_ok());
 }
 
-/// Whatever is changed in the header, there is an error and no answer.
+/// Also with a header checksum that is right.
 #[test]
 fn damaged_check_values_are_errors() {
     let secret = Secret::new([9; 16]);
@@ -257,7 +257,6 @@ fn damaged_check_values_are_errors() {
             let mut damaged = file.clone();
             damaged[at] ^= 1 << bit;
             assert!(verify_bytes(&damaged).is_err(), "{at} {bit}");
-            // Also with a header checksum that is right.
             let sum = xxhash_rust::xxh3::xxh3_64(&damaged[..248]);
             damaged[248..256].copy_from_slice(&sum.to_le_bytes());
             let read = BloomFilter::read_from_with(&damaged[..], Some(&secret));
