@@ -21,7 +21,7 @@ pub(crate) fn path(option: Option<&Path>) -> Option<PathBuf> {
 
 /// Reads a secret: 32 hexadecimal digits, with or without a line end, or 16 bytes.
 pub(crate) fn read(path: &Path) -> Result<Secret> {
-    File::open(path).and_then(|file| read_bytes(file)).map_err(cannot_read(path)).and_then(|bytes| {
+    File::open(path).and_then(read_bytes).map_err(cannot_read(path)).and_then(|bytes| {
         parse(&bytes).map(Secret::new).ok_or_else(|| {
             Failure::Message(format!(
                 "{}: is no secret, expected 32 hexadecimal digits or 16 bytes; name the file that petal \
