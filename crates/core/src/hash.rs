@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 ///   adversary does not see, such as those of one run of a program.
 /// * [`HashSpec::keyed`]: SipHash-1-3 with a secret 128-bit key, for keys chosen by an adversary who
 ///   may see the filter's results. The key is stored in the filter's file: keep such files private.
-/// * [`HashSpec::keyed_apart`]: the same with a key that is not in the file, so that nobody can test keys
+/// * [`HashSpec::keyed_apart`]: the same with a key that is not in the file, so that keys cannot be tested
 ///   with the file alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HashSpec {
