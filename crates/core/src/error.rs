@@ -91,6 +91,10 @@ pub enum ErrorKind {
         /// The value in the file.
         found: String,
     },
+    /// The secret of the filter is not in its file, and none was given.
+    SecretMissing,
+    /// The filter has another secret than the one that was given.
+    WrongSecret,
     /// The bytes are not aligned to 64 bytes, as a borrowed filter requires.
     Unaligned,
     /// Keys are both members and known non-members.
@@ -206,6 +210,14 @@ impl Error {
         Self::new(ErrorKind::Corrupt { field, offset: offset as u64, expected, found })
     }
 
+    pub(crate) fn secret_missing() -> Self {
+        Self::new(ErrorKind::SecretMissing)
+    }
+
+    pub(crate) fn wrong_secret() -> Self {
+        Self::new(ErrorKind::WrongSecret)
+    }
+
     pub(crate) fn unaligned() -> Self {
         Self::new(ErrorKind::Unaligned)
     }
@@ -302,6 +314,18 @@ impl Error {
         matches!(&*self.0, ErrorKind::Corrupt { .. } | ErrorKind::WrongLength { .. })
     }
 
+    /// Returns true if the secret of the filter is not in its file, and none was given.
+    #[must_use]
+    pub fn is_secret_missing(&self) -> bool {
+        matches!(&*self.0, ErrorKind::SecretMissing)
+    }
+
+    /// Returns true if the secret of the filter is missing or wrong.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        matches!(&*self.0, ErrorKind::SecretMissing | ErrorKind::WrongSecret)
+    }
+
     /// Returns true if reading or writing failed.
     #[must_use]
     #[cfg(feature = "std")]
@@ -359,6 +383,12 @@ impl fmt::Display for Error {
                 "damaged: {field} at byte {offset}: expected {expected}, found {found}; fetch or \
                  build the file again"
             ),
+            ErrorKind::SecretMissing => f.write_str(
+                "the secret of this filter is not in its file; give the secret it was built with",
+            ),
+            ErrorKind::WrongSecret => {
+                f.write_str("wrong secret: the filter was built with another one; give that one")
+            }
             ErrorKind::Unaligned => write!(
                 f,
                 "the bytes do not begin at a multiple of 64 in memory, so they cannot be queried \

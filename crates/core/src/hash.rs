@@ -12,7 +12,7 @@ use core::hash::Hasher as _;
 use core::num::NonZeroU64;
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline};
-use siphasher::sip::SipHasher13;
+use siphasher::sip::{SipHasher13, SipHasher24};
 
 use crate::error::{Error, Result};
 
@@ -26,9 +26,12 @@ use crate::error::{Error, Result};
 ///   adversary does not see, such as those of one run of a program.
 /// * [`HashSpec::keyed`]: SipHash-1-3 with a secret 128-bit key, for keys chosen by an adversary who
 ///   may see the filter's results. The key is stored in the filter's file: keep such files private.
+/// * [`HashSpec::keyed_apart`]: the same with a key that is not in the file, so that keys cannot be tested
+///   with the file alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HashSpec {
     algorithm: Algorithm,
+    /// Of [`Algorithm::Locked`] the check value, as in the file.
     seed: [u8; 16],
 }
 
@@ -37,7 +40,40 @@ enum Algorithm {
     Rapid,
     Sip13,
     RapidKeyed,
+    Sip13Apart,
+    /// [`Sip13Apart`](Self::Sip13Apart) without its secret. Only for filters that are never queried: it
+    /// hashes nothing, and no function of the crate returns it.
+    Locked,
 }
+
+/// The 16 random bytes that [`HashSpec::keyed_apart`] needs and no filter file has. Its `Debug` output shows
+/// only the check value, which the files have.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret([u8; 16]);
+
+impl Secret {
+    /// Creates a secret from its bytes, which should be random.
+    #[must_use]
+    pub const fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the check value, by which a file recognizes its secret.
+    fn check_value(&self) -> [u8; 8] {
+        let mut sip = SipHasher24::new_with_key(&self.0);
+        sip.write(CHECKED_TEXT);
+        sip.finish().to_le_bytes()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret #{:016x}", u64::from_le_bytes(self.check_value()))
+    }
+}
+
+/// The text whose hash is the check value of a secret.
+const CHECKED_TEXT: &[u8] = b"petal secret";
 
 impl Default for HashSpec {
     fn default() -> Self {
@@ -60,6 +96,13 @@ impl HashSpec {
     #[must_use]
     pub const fn keyed(key: [u8; 16]) -> Self {
         Self { algorithm: Algorithm::Sip13, seed: key }
+    }
+
+    /// Returns SipHash-1-3 with this secret. Files of the filter have a check value in its place and are opened
+    /// with the secret only, e.g. by [`AnyFilter::open_with`](crate::AnyFilter::open_with).
+    #[must_use]
+    pub const fn keyed_apart(secret: &Secret) -> Self {
+        Self { algorithm: Algorithm::Sip13Apart, seed: secret.0 }
     }
 
     /// Returns rapidhash v3 with its seed and all its secrets derived from this key, which should be
@@ -117,7 +160,8 @@ impl HashSpec {
                 // the time.
                 keys.for_each(|key| hashes.push(rapid(key.as_ref(), &secrets)));
             }
-            Algorithm::Sip13 => {
+            Algorithm::Sip13 | Algorithm::Sip13Apart | Algorithm::Locked => {
+                self.assert_unlocked();
                 let sip = SipHasher13::new_with_keys(low, high);
                 hashes.extend(keys.map(|key| sip13(key.as_ref(), sip)));
             }
@@ -179,13 +223,14 @@ impl HashSpec {
         [seed as u64, (seed >> 64) as u64]
     }
 
-    /// The algorithm's name: `rapidhash-v3`, `siphash-1-3` or `rapidhash-v3-keyed`.
+    /// The algorithm's name: `rapidhash-v3`, `siphash-1-3`, `rapidhash-v3-keyed` or `siphash-1-3-apart`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.algorithm {
             Algorithm::Rapid => "rapidhash-v3",
             Algorithm::Sip13 => "siphash-1-3",
             Algorithm::RapidKeyed => "rapidhash-v3-keyed",
+            Algorithm::Sip13Apart | Algorithm::Locked => "siphash-1-3-apart",
         }
     }
 
@@ -196,37 +241,66 @@ impl HashSpec {
             Algorithm::Rapid => 1,
             Algorithm::Sip13 => 2,
             Algorithm::RapidKeyed => 5,
+            Algorithm::Sip13Apart | Algorithm::Locked => 6,
         }
     }
 
-    /// The seed or key, as stored in files: 16 bytes, of which unkeyed hashes use the first 8.
+    /// The seed or key, as stored in files: 16 bytes, of which unkeyed hashes use the first 8. The check value
+    /// if the secret is apart.
     #[must_use]
     pub fn seed(&self) -> [u8; 16] {
-        self.seed
+        let mut seed = self.seed;
+        if self.algorithm == Algorithm::Sip13Apart {
+            seed = [0; 16];
+            seed[..8].copy_from_slice(&Secret(self.seed).check_value());
+        }
+        seed
     }
 
     /// Whether the hash is keyed: its seed is a secret and must not be displayed.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Sip13 | Algorithm::RapidKeyed)
+        self.algorithm != Algorithm::Rapid
     }
 
-    /// Returns the hash with the id and seed of a file.
+    /// Whether the hash has a secret that is not in the files of its filters.
+    #[must_use]
+    pub fn is_secret_apart(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Sip13Apart | Algorithm::Locked)
+    }
+
+    /// Returns the hash of a file with the secret that it needs, if it needs one.
+    pub(crate) fn unlocked(self, secret: Option<&Secret>) -> Result<Self> {
+        if self.algorithm != Algorithm::Locked {
+            return Ok(self);
+        }
+        let unlocked = Self::keyed_apart(secret.ok_or_else(Error::secret_missing)?);
+        if unlocked.seed() != self.seed { Err(Error::wrong_secret()) } else { Ok(unlocked) }
+    }
+
+    fn assert_unlocked(&self) {
+        assert!(self.algorithm != Algorithm::Locked, "a filter without its secret was queried");
+    }
+
+    /// Returns the hash with the id and seed of a file; locked if its secret is apart.
     pub(crate) fn from_file(id: u16, seed: [u8; 16]) -> Result<Self> {
         let algorithm = match id {
             1 => Algorithm::Rapid,
             2 => Algorithm::Sip13,
             5 => Algorithm::RapidKeyed,
+            6 => Algorithm::Locked,
             _ => {
-                let expected = "1 (rapidhash v3), 2 (SipHash-1-3) or 5 (rapidhash v3, keyed)";
+                let expected = "1 (rapidhash v3), 2 (SipHash-1-3), 5 (rapidhash v3, keyed) or 6 \
+                                (SipHash-1-3, secret apart)";
                 return Err(Error::invalid("hash", expected, id));
             }
         };
         let spec = Self { algorithm, seed };
-        if !spec.is_keyed() && seed[8..] != [0; 8] {
+        let is_short = matches!(algorithm, Algorithm::Rapid | Algorithm::Locked);
+        if is_short && seed[8..] != [0; 8] {
             return Err(Error::invalid(
                 "seed",
-                "8 zero bytes after 8 bytes of seed",
+                "8 zero bytes after 8 bytes of seed or check value",
                 "other bytes",
             ));
         }
@@ -289,7 +363,10 @@ fn hash_by_call(algorithm: Algorithm, bytes: &[u8], low: u64, high: u64) -> u64 
     match algorithm {
         Algorithm::Rapid => rapid(bytes, &RapidSecrets::seed_cpp(low)),
         Algorithm::RapidKeyed => rapid(bytes, &keyed_secrets(low, high)),
-        Algorithm::Sip13 => sip13(bytes, SipHasher13::new_with_keys(low, high)),
+        Algorithm::Sip13 | Algorithm::Sip13Apart => {
+            sip13(bytes, SipHasher13::new_with_keys(low, high))
+        }
+        Algorithm::Locked => unreachable!("a filter without its secret was queried"),
     }
 }
 
@@ -302,6 +379,10 @@ fn sip13(bytes: &[u8], mut sip: SipHasher13) -> u64 {
 impl fmt::Debug for HashSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name();
+        if self.is_secret_apart() {
+            let check = u128::from_le_bytes(self.seed());
+            return write!(f, "{name} with secret #{check:016x}");
+        }
         if self.is_keyed() {
             // Logs must not contain the key; the hash of no bytes identifies it.
             return write!(f, "{name} with key #{:016x}", self.hash(b""));
@@ -342,15 +423,39 @@ mod tests {
         assert!(HashSpec::from_file(1, seed).unwrap_err().is_invalid());
         assert!(HashSpec::from_file(5, [9; 16]).unwrap() == HashSpec::rapid_keyed([9; 16]));
         // 3 and 4 were hashes of 128 bits.
-        for unknown in [0, 3, 4, 6] {
+        for unknown in [0, 3, 4, 7] {
             assert!(HashSpec::from_file(unknown, [0; 16]).unwrap_err().is_invalid());
+        }
+    }
+
+    #[test]
+    fn file_of_a_secret_apart_needs_that_secret() {
+        let secret = Secret::new(core::array::from_fn(|i| i as u8));
+        let spec = HashSpec::keyed_apart(&secret);
+        assert_eq!(spec.hash(b""), HashSpec::keyed(secret.0).hash(b""));
+        assert_ne!(spec, HashSpec::keyed(secret.0));
+        let locked = HashSpec::from_file(spec.id(), spec.seed()).unwrap();
+        assert!(locked.unlocked(Some(&secret)).unwrap() == spec);
+        let missing = locked.unlocked(None).unwrap_err();
+        let wrong = locked.unlocked(Some(&Secret::new([9; 16]))).unwrap_err();
+        assert!(missing.is_secret_missing() && !wrong.is_secret_missing());
+        assert!(missing.is_secret() && wrong.is_secret());
+        assert!(HashSpec::default().unlocked(Some(&secret)).unwrap().is_default());
+        let mut seed = spec.seed();
+        seed[15] = 1;
+        assert!(HashSpec::from_file(6, seed).unwrap_err().is_invalid());
+        for shown in [format!("{secret:?}"), format!("{spec:?}"), format!("{locked:?}")] {
+            assert!(!shown.contains("0100") && !shown.contains("0001"), "{shown}");
         }
     }
 
     #[test]
     fn hash_all_equals_single_hashes() {
         let text = [7u8; 200];
-        for hash in [HashSpec::rapid(3), HashSpec::keyed([5; 16]), HashSpec::rapid_keyed([5; 16])] {
+        let apart = HashSpec::keyed_apart(&Secret::new([5; 16]));
+        for hash in
+            [HashSpec::rapid(3), HashSpec::keyed([5; 16]), HashSpec::rapid_keyed([5; 16]), apart]
+        {
             let mut hashes = vec![1];
             hash.hash_all((0..200).map(|length| &text[..length]), &mut hashes);
             assert!((0..200).all(|length| hashes[length + 1] == hash.hash(&text[..length])));

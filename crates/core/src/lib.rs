@@ -122,6 +122,8 @@ mod threads;
 mod vector_quotient;
 mod windowed;
 
+#[cfg(feature = "mmap")]
+pub use any::Inspection;
 #[cfg(feature = "std")]
 pub use any::verify_bytes;
 pub use any::{AnyFilter, Plan};
@@ -137,7 +139,7 @@ pub use filter::{BloomFilter, ClassicBloomFilter, Filter};
 pub use format::header::MAGIC;
 pub use format::kind::FilterType;
 
-pub use hash::HashSpec;
+pub use hash::{HashSpec, Secret};
 #[doc(hidden)] // For tests and benches; no promise is made about it.
 pub use kernel::Kernel;
 pub use key::Key;

@@ -288,7 +288,21 @@ macro_rules! file_methods {
             /// If reading fails, or the file is not a petal file of this type or is damaged.
             #[cfg(feature = "std")]
             pub fn open(path: impl AsRef<std::path::Path>) -> $crate::Result<Self> {
-                Self::read_from(std::fs::File::open(path)?).map(|(filter, _)| filter)
+                Self::open_with(path, None)
+            }
+
+            /// [`open`](Self::open) with the secret of a filter of
+            /// [`HashSpec::keyed_apart`]($crate::HashSpec::keyed_apart); other filters ignore it.
+            ///
+            /// # Errors
+            /// As [`open`](Self::open), and if the secret is missing or wrong.
+            #[cfg(feature = "std")]
+            pub fn open_with(
+                path: impl AsRef<std::path::Path>,
+                secret: Option<&$crate::Secret>,
+            ) -> $crate::Result<Self> {
+                let file = std::fs::File::open(path)?;
+                Self::read_from_with(file, secret).map(|(filter, _)| filter)
             }
 
             /// Reads a filter and its metadata from a stream and checks every byte. Memory grows
@@ -298,7 +312,20 @@ macro_rules! file_methods {
             /// If reading fails, or the bytes are not a petal file of this type or are damaged.
             #[cfg(feature = "std")]
             pub fn read_from(stream: impl std::io::Read) -> $crate::Result<(Self, String)> {
-                $crate::format::persist::read_from(stream)
+                Self::read_from_with(stream, None)
+            }
+
+            /// [`read_from`](Self::read_from) with the secret: see [`open_with`](Self::open_with).
+            ///
+            /// # Errors
+            /// As [`read_from`](Self::read_from), and if the secret is missing or wrong.
+            #[cfg(feature = "std")]
+            pub fn read_from_with(
+                stream: impl std::io::Read,
+                secret: Option<&$crate::Secret>,
+            ) -> $crate::Result<(Self, String)> {
+                let purpose = $crate::format::persist::Purpose::Queries(secret);
+                $crate::format::persist::read_from(stream, purpose)
             }
         }
 
@@ -311,7 +338,20 @@ macro_rules! file_methods {
             /// # Errors
             /// If the file is not a petal file of this type, is truncated, or its header is damaged.
             pub fn open_mapped(file: $crate::Mapped) -> $crate::Result<Self> {
-                $crate::format::persist::open_mapped(file)
+                Self::open_mapped_with(file, None)
+            }
+
+            /// [`open_mapped`](Self::open_mapped) with the secret of a filter of
+            /// [`HashSpec::keyed_apart`]($crate::HashSpec::keyed_apart); other filters ignore it.
+            ///
+            /// # Errors
+            /// As [`open_mapped`](Self::open_mapped), and if the secret is missing or wrong.
+            pub fn open_mapped_with(
+                file: $crate::Mapped,
+                secret: Option<&$crate::Secret>,
+            ) -> $crate::Result<Self> {
+                let purpose = $crate::format::persist::Purpose::Queries(secret);
+                $crate::format::persist::open_mapped(file, purpose)
             }
         }
 
@@ -323,7 +363,20 @@ macro_rules! file_methods {
             /// If the bytes are not a petal file of this type, are truncated or not aligned, or the
             /// header is damaged.
             pub fn from_bytes(file: &'a [u8]) -> $crate::Result<Self> {
-                $crate::format::persist::from_bytes(file)
+                Self::from_bytes_with(file, None)
+            }
+
+            /// [`from_bytes`](Self::from_bytes) with the secret of a filter of
+            /// [`HashSpec::keyed_apart`]($crate::HashSpec::keyed_apart); other filters ignore it.
+            ///
+            /// # Errors
+            /// As [`from_bytes`](Self::from_bytes), and if the secret is missing or wrong.
+            pub fn from_bytes_with(
+                file: &'a [u8],
+                secret: Option<&$crate::Secret>,
+            ) -> $crate::Result<Self> {
+                let purpose = $crate::format::persist::Purpose::Queries(secret);
+                $crate::format::persist::from_bytes(file, purpose)
             }
         }
 

@@ -17,7 +17,7 @@ use crate::filter::layout::sealed::{Fields, LayoutImpl as _};
 use crate::format::header::{FilterInfo, HEADER, Header, MAX_METADATA, PAGE};
 use crate::format::kind::FilterType;
 use crate::format::read::{metadata_of, too_short};
-use crate::hash::HashSpec;
+use crate::hash::{HashSpec, Secret};
 use crate::kernel::ribbon::{Layer, remix};
 use crate::layout::{BlockedLayout, ClassicLayout};
 use crate::results::BatchResults;
@@ -84,8 +84,8 @@ impl RemoteFilter {
     ///
     /// # Errors
     /// If the file cannot be read, is no filter, is damaged in these parts, or has a type that is not
-    /// queried in parts.
-    pub fn open(source: &dyn RangeSource) -> Result<Self> {
+    /// queried in parts; if its secret is apart and not this one.
+    pub fn open(source: &dyn RangeSource, secret: Option<&Secret>) -> Result<Self> {
         let length = source.length();
         let mut head = read_one(source, 0..length.min(FIRST))?;
         let Some(fixed) = head.first_chunk::<HEADER>().copied() else {
@@ -102,6 +102,7 @@ impl RemoteFilter {
             head.extend(read_one(source, head.len() as u64..data_at)?);
         }
         let metadata = metadata_of(&header, &fixed, &head[HEADER..data_at as usize])?;
+        let header = header.unlocked(secret)?;
         let lines = |at: u64, lines: u64| -> Result<Owned> {
             let range = at..at + lines * CacheLine::BYTES as u64;
             let mut store = Owned::zeroed(lines)?;

@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for FilterType {
 }
 
 impl Serialize for HashSpec {
-    /// The seed of a keyed hash is its secret.
+    /// The seed of a keyed hash is its secret. A hash whose secret is apart cannot be deserialized.
     fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
         (self.id(), self.seed()).serialize(serializer)
     }
@@ -143,7 +143,7 @@ impl Serialize for HashSpec {
 impl<'de> Deserialize<'de> for HashSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (id, seed) = Deserialize::deserialize(deserializer)?;
-        Self::from_file(id, seed).map_err(de::Error::custom)
+        Self::from_file(id, seed).and_then(|hash| hash.unlocked(None)).map_err(de::Error::custom)
     }
 }
 

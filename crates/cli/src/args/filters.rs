@@ -10,7 +10,7 @@ use petal_interop::{Format, KeyType};
 use petal_lines::MemoryLimit;
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
-use super::{EngineArgs, FieldArgs, Inputs, RowArgs};
+use super::{EngineArgs, FieldArgs, Inputs, RowArgs, SecretArgs};
 use crate::text::{parse_count, parse_duration, parse_factor, parse_rate, parse_seed};
 
 /// The type of a filter, with the names of files and messages.
@@ -125,11 +125,15 @@ pub(crate) struct BuildArgs {
     /// Use a keyed hash with a random secret, for lines chosen by an adversary
     #[arg(long)]
     pub(crate) keyed: bool,
+    /// Keep the secret in FILE, which is created if missing, and not in the filter
+    /// [default: $PETAL_SECRET_FILE]
+    #[arg(long, value_name = "FILE", requires = "keyed")]
+    pub(crate) secret_file: Option<PathBuf>,
     /// Build a filter of another program, with the size that the program would choose
     #[arg(
         long, value_name = "FORMAT", value_parser = formats(),
         conflicts_with_all = [
-            "filter_type", "growing", "max_capacity", "window", "last", "width", "seed", "keyed",
+            "filter_type", "growing", "max_capacity", "window", "last", "width", "seed", "keyed", "secret_file",
             "probes", "bits", "least_space",
         ],
     )]
@@ -177,6 +181,8 @@ pub(crate) struct AddArgs {
     #[command(flatten)]
     pub(crate) clock: Clock,
     #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -192,6 +198,8 @@ pub(crate) struct RemoveArgs {
     /// Write the lines that were not in the filter to FILE; - for standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) missing: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
@@ -223,6 +231,8 @@ pub(crate) struct CheckArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) clock: Clock,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
@@ -273,6 +283,8 @@ pub(crate) struct SeenArgs {
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) save_every: f64,
     #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) rows: RowArgs,
@@ -301,6 +313,8 @@ pub(crate) struct MergeArgs {
     /// Fold to the largest size that divides all sizes, even if it is very small
     #[arg(long)]
     pub(crate) fold: bool,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
     /// Maximum memory, e.g. 4G, 512M or 50% of RAM
     #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
     pub(crate) memory: MemoryLimit,
@@ -325,6 +339,8 @@ pub(crate) struct ShrinkArgs {
         long, alias = "by", value_name = "N", conflicts_with = "fpr", value_parser = parse_factor,
     )]
     pub(crate) factor: Option<u64>,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
     /// Maximum memory, e.g. 4G, 512M or 50% of RAM
     #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
     pub(crate) memory: MemoryLimit,
@@ -341,6 +357,8 @@ pub(crate) struct FreezeArgs {
     /// Filter file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
 }
 
 #[derive(Args, Debug)]
@@ -351,6 +369,8 @@ pub(crate) struct CompareArgs {
     /// Second filter file
     #[arg(value_name = "B")]
     pub(crate) right: PathBuf,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -382,6 +402,8 @@ pub(crate) struct ExplainArgs {
     /// Key: a line without its line end
     #[arg(value_name = "KEY")]
     pub(crate) key: OsString,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) clock: Clock,
     /// Print JSON

@@ -14,6 +14,7 @@ mod manual;
 mod options_page;
 mod plan;
 mod probe;
+mod secret;
 mod setops;
 
 use std::ffi::OsString;
@@ -42,6 +43,7 @@ use keys::KeyArgs;
 pub(crate) use manual::{completions, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
+pub(crate) use secret::SecretArgs;
 pub(crate) use setops::{ApproxArgs, CommonArgs, DedupArgs, ResultArgs, SetArgs, SymDiffArgs};
 
 /// Parses the arguments of the process. Prints help and usage errors; returns the exit code, which

@@ -34,7 +34,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     }
     foreign::refuse_key_type(&args.filter, args.foreign)?;
     settings.memory_limit = filter_file::memory_beside(&args.filter, settings.memory_limit)?;
-    let (mut filter, metadata) = filter_file::read(&args.filter)?;
+    let (mut filter, metadata) = filter_file::read(&args.filter, &args.secret)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     let inserted = filter.as_dyn().inserted();
     let recorded = recorded_spelling(&metadata, inserted);

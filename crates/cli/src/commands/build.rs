@@ -10,7 +10,7 @@ use super::{filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
 use crate::error::{Outcome, Result};
 use crate::files::output::Output;
-use crate::files::{filter_file, spelling};
+use crate::files::{filter_file, secret_file, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
@@ -21,12 +21,24 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, &inputs, &progress);
     }
-    let spec = filter_spec(args);
+    let mut spec = filter_spec(args);
     // Settings are checked before any input is read.
     spec.filter_type()?;
-    let all = [&inputs[..], &spec.not_in].concat();
+    let mut all = [&inputs[..], &spec.not_in].concat();
     Source::check_streams(&all)?;
+    let secret = secret_file::path(args.secret_file.as_deref()).filter(|_| args.keyed);
+    all.extend(secret.clone().map(Source::Path));
     let mut output = Output::open(Some(&args.output), &all)?;
+    if let Some(path) = secret {
+        let (secret, created) = secret_file::read_or_create(&path)?;
+        if created {
+            progress.print(&format!(
+                "note: {} has the new secret; without it the filter cannot be queried",
+                path.display()
+            ));
+        }
+        spec.secret = Some(secret);
+    }
     let built = petal_lines::build(&spec, &settings, &inputs);
     progress.finish();
     let filter = built.map_err(filter_failure(&args.output))?.filter;
@@ -60,6 +72,7 @@ fn filter_spec(args: &BuildArgs) -> FilterSpec {
         not_in: args.not_in.iter().map(Source::from_arg).collect(),
         seed: args.seed.unwrap_or(0),
         keyed: args.keyed,
+        secret: None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use petal::{AnyFilter, Mapped};
 use petal_lines::{
-    AllowList, CheckCounts, CheckOptions, MIN_MEMORY, ObjectUrl, RemoteFilter, Settings, Source, Spelling, check,
-    recorded_spelling,
+    AllowList, CheckCounts, CheckOptions, MIN_MEMORY, ObjectUrl, RemoteFile, RemoteFilter,
+    Settings, Source, Spelling, check, recorded_spelling,
 };
 
 use super::{advance, assert_members, foreign, is_terminal, print, prints_lines, settings};
@@ -34,7 +34,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     };
     let left = match &address {
         Some(_) => settings.memory_limit,
-        None => filter_file::memory_beside(&args.filter, settings.memory_limit).map_err(&swapped)?,
+        None => {
+            filter_file::memory_beside(&args.filter, settings.memory_limit).map_err(&swapped)?
+        }
     };
     let filter = QueriedFilter::open(args, address, settings.memory_limit).map_err(&swapped)?;
     filter.adopt_transforms(&args.filter, &mut settings)?;
@@ -90,19 +92,24 @@ enum QueriedFilter {
 impl QueriedFilter {
     fn open(args: &CheckArgs, address: Option<ObjectUrl>, memory: u64) -> Result<Self> {
         if let Some(url) = address {
-            return Ok(Self::Remote(Box::new(RemoteFilter::open(&url)?)));
+            let file = Arc::new(RemoteFile::open(&url)?);
+            let filter = filter_file::with_secret(&args.filter, &args.secret, |secret| {
+                RemoteFilter::open(&file, secret)
+            });
+            return Ok(Self::Remote(Box::new(filter?)));
         }
-        let filter = match foreign_file::open(&args.filter, args.foreign.format, memory)? {
-            AnyFile::Foreign(filter) => {
-                return filter.with_key_type(args.foreign.key_type).map(Self::Foreign);
-            }
-            AnyFile::Native(filter) => filter,
-        };
+        let filter =
+            match foreign_file::open(&args.filter, args.foreign.format, memory, &args.secret)? {
+                AnyFile::Foreign(filter) => {
+                    return filter.with_key_type(args.foreign.key_type).map(Self::Foreign);
+                }
+                AnyFile::Native(filter) => filter,
+            };
         foreign::refuse_key_type(&args.filter, args.foreign)?;
         if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
             return Ok(Self::Mapped(filter));
         }
-        let (mut filter, metadata) = filter_file::read(&args.filter)?;
+        let (mut filter, metadata) = filter_file::read(&args.filter, &args.secret)?;
         advance(&mut filter, &args.clock);
         Ok(Self::Read(filter, metadata))
     }

@@ -7,14 +7,14 @@ use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Mapped, Membership};
 use serde_json::{Value, json};
 
 use super::print;
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, SecretArgs};
 use crate::error::{Failure, Outcome, Result};
 use crate::files::{filter_file, key_transforms, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &CompareArgs) -> Result<Outcome> {
-    let [left, right] = [&args.left, &args.right].map(|path| open_verified(path));
+    let [left, right] = [&args.left, &args.right].map(|path| open_verified(path, &args.secret));
     let (left, right) = (left?, right?);
     let names = [(&args.left, &left), (&args.right, &right)];
     let [left_keys, right_keys] = names.map(|(path, filter)| (path.as_path(), filter.metadata()));
@@ -33,8 +33,8 @@ pub(super) fn run(args: &CompareArgs) -> Result<Outcome> {
 }
 
 /// Opens and verifies a filter, because the estimates of a damaged file would be wrong.
-fn open_verified(path: &Path) -> Result<AnyFilter<Mapped>> {
-    let filter = filter_file::open(path)?;
+fn open_verified(path: &Path, secret: &SecretArgs) -> Result<AnyFilter<Mapped>> {
+    let filter = filter_file::open(path, secret)?;
     filter.verify().map_err(Failure::of_file(path))?;
     Ok(filter)
 }

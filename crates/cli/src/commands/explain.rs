@@ -42,7 +42,8 @@ fn open(args: &ExplainArgs) -> Result<AnyFilter<Mapped>> {
     let path = &args.filter;
     let key = [Source::Path(args.key.clone().into())];
     let swapped = foreign_file::explain_swapped("explain", path, &key);
-    match foreign_file::open(path, FormatArg { name: None }, MemoryLimit::DEFAULT.bytes()) {
+    let limit = MemoryLimit::DEFAULT.bytes();
+    match foreign_file::open(path, FormatArg { name: None }, limit, &args.secret) {
         Ok(AnyFile::Native(filter)) => Ok(filter),
         Ok(AnyFile::Foreign(filter)) => Err(Failure::Message(format!(
             "{}: is a filter of {}, and explain reads only petal's own; query it with petal check",
@@ -50,7 +51,7 @@ fn open(args: &ExplainArgs) -> Result<AnyFilter<Mapped>> {
             filter.0.format(),
         ))),
         // The error of a file that is not a filter of petal's.
-        Err(_) => filter_file::open(path).map_err(swapped),
+        Err(_) => filter_file::open(path, &args.secret).map_err(swapped),
     }
 }
 

@@ -8,6 +8,7 @@ use petal_lines::{FilterSpec, LineBuffer, LineFilterMut as _, MIN_MEMORY, Settin
 use super::{assert_members, filter_failure};
 use crate::args::{self, AddArgs, BuildArgs, MergeArgs};
 use crate::error::{Failure, Outcome, Result};
+use crate::files::filter_file;
 use crate::files::foreign_file::{self, AnyFile, ForeignLines};
 use crate::files::output::Output;
 use crate::files::spelling;
@@ -235,7 +236,8 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     };
     for path in rest {
         let available = memory_limit.saturating_sub(filter.size_bytes());
-        let AnyFile::Foreign(other) = foreign_file::open(path, args.format, available)? else {
+        let other = foreign_file::open_as(path, args.format, available, filter_file::map)?;
+        let AnyFile::Foreign(other) = other else {
             return Err(Failure::Message(format!(
                 "{}: is petal's own filter, which cannot be merged with a {} filter; build all in one format",
                 path.display(),

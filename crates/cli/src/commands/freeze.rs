@@ -11,7 +11,7 @@ use crate::files::output::Output;
 pub(super) fn run(args: &FreezeArgs) -> Result<Outcome> {
     let inputs = [Source::Path(args.filter.clone())];
     let mut output = Output::open(Some(&args.output), &inputs)?;
-    let filter = filter_file::open(&args.filter)?;
+    let filter = filter_file::open(&args.filter, &args.secret)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
     let (out, metadata, path) = (&mut output, filter.metadata(), &args.output);
     // The bits are written from the mapped file, without a copy in memory.

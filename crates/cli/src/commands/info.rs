@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use petal::{FilterType, Membership};
+use petal::{FilterType, Inspection, Stats};
 use petal_lines::{Source, recorded_transforms, transforms_text};
 use serde_json::{Value, json};
 
 use super::{foreign_info, print, write_page};
 use crate::args::InfoArgs;
 use crate::error::{Failure, Outcome, Result};
+use crate::files::filter_file;
 use crate::files::foreign_file::{self, AnyFile};
 use crate::html::RateCurve;
 use crate::html::info::{FilterPage, page};
@@ -17,13 +18,14 @@ use crate::text;
 
 pub(super) fn run(args: &InfoArgs) -> Result<Outcome> {
     let limit = args.memory.bytes();
-    let filter = match foreign_file::open(&args.filter, args.format, limit)? {
-        AnyFile::Native(filter) => filter,
-        AnyFile::Foreign(filter) => return foreign_info::run(&filter.0, args),
-    };
+    let filter =
+        match foreign_file::open_as(&args.filter, args.format, limit, filter_file::inspect)? {
+            AnyFile::Native(filter) => filter,
+            AnyFile::Foreign(filter) => return foreign_info::run(&filter.0, args),
+        };
     // The estimates of a damaged file would be wrong.
     filter.verify().map_err(Failure::of_file(&args.filter))?;
-    let info = FilterInfo::of(filter.as_dyn(), filter.metadata());
+    let info = FilterInfo::of(&filter);
     if let Some(path) = &args.html {
         write_page(path, &[Source::from_arg(&args.filter)], &page(info.page(&args.filter))?)?;
         return Ok(Outcome::Done);
@@ -37,40 +39,24 @@ const STEPS: usize = 20;
 
 /// The values to print, each computed once: most of them need all bits.
 struct FilterInfo<'a> {
-    filter: &'a dyn Membership,
-    metadata: &'a str,
-    numbers: Vec<(&'static str, u64)>,
+    filter: &'a Inspection,
+    stats: Stats,
     /// The estimated number of distinct keys; `None` if all bits are set.
     estimated_len: Option<u64>,
-    fill_ratio: f64,
-    estimated_fpr: f64,
-    capacity_left: Option<u64>,
-    overfull: bool,
     blocks: Vec<u64>,
 }
 
 impl<'a> FilterInfo<'a> {
-    fn of(filter: &'a dyn Membership, metadata: &'a str) -> Self {
+    fn of(filter: &'a Inspection) -> Self {
         let stats = filter.stats();
-        Self {
-            filter,
-            metadata,
-            numbers: stats.parameters,
-            estimated_len: stats
-                .estimated_len
-                .is_finite()
-                .then(|| stats.estimated_len.round() as u64),
-            fill_ratio: stats.fill_ratio,
-            estimated_fpr: stats.estimated_fpr,
-            capacity_left: stats.capacity_left,
-            overfull: stats.is_overfull,
-            blocks: filter.block_fills(STEPS),
-        }
+        let keys = stats.estimated_len;
+        let estimated_len = keys.is_finite().then(|| keys.round() as u64);
+        Self { filter, stats, estimated_len, blocks: filter.block_fills(STEPS) }
     }
 
     /// Returns the memory of the filter after reading it; here it is mapped.
     fn memory(&self) -> u64 {
-        self.filter.size_bytes() + self.filter.memory_usage()
+        self.stats.size_bytes + self.stats.memory_usage
     }
 
     fn table(&self, columns: usize) -> String {
@@ -79,26 +65,26 @@ impl<'a> FilterInfo<'a> {
     }
 
     fn page(&self, file: &Path) -> FilterPage<'_> {
-        let filter = self.filter;
+        let (filter, filter_type) = (self.filter, self.stats.filter_type);
         let curve = RateCurve {
-            name: filter.filter_type().to_string(),
+            name: filter_type.to_string(),
             rate: Box::new(|keys| filter.expected_fpr(keys)),
         };
         FilterPage {
             name: file.display().to_string(),
             rows: self.rows(),
             blocks: &self.blocks,
-            curve: (!filter.filter_type().is_fixed()).then_some(curve),
-            capacity: Some(filter.capacity()),
+            curve: (!filter_type.is_fixed()).then_some(curve),
+            capacity: Some(self.stats.capacity),
             // A windowed filter keeps some keys longer than planned, so the curve does not hold for them.
-            keys: self.estimated_len.filter(|_| filter.filter_type() != FilterType::Windowed),
+            keys: self.estimated_len.filter(|_| filter_type != FilterType::Windowed),
         }
     }
 
     /// Returns a name and a text for each value.
     fn rows(&self) -> Vec<(&'static str, String)> {
-        let filter = self.filter;
-        let (planned, target) = (filter.capacity(), filter.target_fpr());
+        let (filter, stats) = (self.filter, &self.stats);
+        let (planned, target) = (stats.capacity, stats.target_fpr);
         let plan = match planned {
             0 => "none".to_owned(),
             _ => format!("{} at {}", text::keys(planned), text::rate(target)),
@@ -106,17 +92,17 @@ impl<'a> FilterInfo<'a> {
         let about = |keys| format!("about {} distinct", text::count(keys));
         let distinct =
             self.estimated_len.map_or_else(|| "unknown: all bits are set".to_owned(), about);
-        let inserted = text::count(filter.inserted());
-        let keys = match filter.filter_type() {
+        let inserted = text::count(stats.inserted);
+        let keys = match stats.filter_type {
             FilterType::VectorQuotient => format!("{inserted} with copies"),
             FilterType::Quotient => format!("{distinct}; {inserted} with copies"),
-            _ if filter.inserted() == 1 => format!("{distinct}; 1 insert was new"),
+            _ if stats.inserted == 1 => format!("{distinct}; 1 insert was new"),
             _ => format!("{distinct}; {inserted} inserts were new"),
         };
-        let left = match self.capacity_left {
+        let left = match stats.capacity_left {
             Some(0) => "none at the target rate".to_owned(),
             Some(left) => format!("{} at the target rate", text::keys(left)),
-            None => match filter.filter_type() {
+            None => match stats.filter_type {
                 FilterType::Static | FilterType::StaticFuse | FilterType::Cascade => {
                     "none: the filter is immutable".to_owned()
                 }
@@ -125,23 +111,26 @@ impl<'a> FilterInfo<'a> {
                 _ => "unlimited".to_owned(),
             },
         };
-        let hash = filter.hash_spec();
-        let secret = if hash.is_keyed() { ", keyed: keep this file private" } else { "" };
-        let metadata = if self.metadata.is_empty() { "none" } else { self.metadata };
+        let secret = match filter.is_keyed() {
+            _ if filter.is_secret_apart() => ", keyed: the secret is apart",
+            true => ", keyed: keep this file private",
+            false => "",
+        };
+        let metadata = if filter.metadata().is_empty() { "none" } else { filter.metadata() };
         let size =
-            format!("{}, {} in memory", text::size(filter.size_bytes()), text::size(self.memory()));
+            format!("{}, {} in memory", text::size(stats.size_bytes), text::size(self.memory()));
         let mut rows = vec![
-            ("type", format!("{}, {}", filter.filter_type(), text::grouped(&filter.describe()))),
+            ("type", format!("{}, {}", stats.filter_type, text::grouped(&stats.layout))),
             ("size", size),
             ("planned", plan),
             ("keys", keys),
             ("left", left),
-            ("fill", format!("{} %", text::significant(self.fill_ratio * 100.0))),
-            ("est. fpr", text::rate(self.estimated_fpr)),
-            ("hash", format!("{}{secret}", hash.name())),
+            ("fill", format!("{} %", text::significant(stats.fill_ratio * 100.0))),
+            ("est. fpr", text::rate(stats.estimated_fpr)),
+            ("hash", format!("{}{secret}", filter.hash_name())),
             ("metadata", text::escaped(metadata).into_owned()),
         ];
-        if let Ok(Some(transforms)) = recorded_transforms(self.metadata)
+        if let Ok(Some(transforms)) = recorded_transforms(filter.metadata())
             && !transforms.is_empty()
         {
             rows.insert(rows.len() - 1, ("changes", transforms_text(&transforms)));
@@ -154,8 +143,8 @@ impl<'a> FilterInfo<'a> {
                 format!("{} saturated at {maximum}, never decremented", text::count(saturated));
             rows.push(("counters", counters));
         }
-        if self.overfull {
-            let times = text::significant(self.estimated_fpr / target);
+        if stats.is_overfull {
+            let times = text::significant(stats.estimated_fpr / target);
             let warning = format!("overfull: {times} times the target rate; build a larger filter");
             let at = rows.iter().position(|(name, _)| *name == "hash").unwrap_or(rows.len());
             rows.insert(at, ("warning", warning));
@@ -165,7 +154,7 @@ impl<'a> FilterInfo<'a> {
 
     /// Returns a number of the layout by its name.
     fn number(&self, name: &str) -> Option<u64> {
-        self.numbers.iter().find(|number| number.0 == name).map(|number| number.1)
+        self.stats.parameters.iter().find(|number| number.0 == name).map(|number| number.1)
     }
 
     /// Returns the number of saturated counters and their maximum; `None` for types without counters.
@@ -189,7 +178,7 @@ impl<'a> FilterInfo<'a> {
                 (window, text::duration(step(seconds)))
             }
             _ => {
-                let keys = self.filter.capacity();
+                let keys = self.stats.capacity;
                 (format!("the last {}", text::keys(keys)), text::keys(step(keys)))
             }
         };
@@ -210,27 +199,28 @@ impl<'a> FilterInfo<'a> {
     }
 
     fn json(&self) -> String {
-        let filter = self.filter;
+        let (filter, stats) = (self.filter, &self.stats);
         let numbers =
-            self.numbers.iter().map(|(name, number)| ((*name).to_owned(), (*number).into()));
+            stats.parameters.iter().map(|(name, number)| ((*name).to_owned(), (*number).into()));
         let numbers: serde_json::Map<String, Value> = numbers.collect();
         let metadata: Value =
-            serde_json::from_str(self.metadata).unwrap_or_else(|_| self.metadata.into());
+            serde_json::from_str(filter.metadata()).unwrap_or_else(|_| filter.metadata().into());
         let info = json!({
-            "type": filter.filter_type().name(),
+            "type": stats.filter_type.name(),
             "layout": numbers,
-            "size_bytes": filter.size_bytes(),
+            "size_bytes": stats.size_bytes,
             "memory_bytes": self.memory(),
-            "capacity": filter.capacity(),
-            "target_fpr": filter.target_fpr(),
-            "inserted": filter.inserted(),
+            "capacity": stats.capacity,
+            "target_fpr": stats.target_fpr,
+            "inserted": stats.inserted,
             "estimated_len": self.estimated_len,
-            "capacity_left": self.capacity_left,
-            "fill_ratio": self.fill_ratio,
-            "estimated_fpr": self.estimated_fpr,
-            "is_overfull": self.overfull,
+            "capacity_left": stats.capacity_left,
+            "fill_ratio": stats.fill_ratio,
+            "estimated_fpr": stats.estimated_fpr,
+            "is_overfull": stats.is_overfull,
             "block_fills": self.blocks,
-            "hash": filter.hash_spec().name(),
+            "hash": filter.hash_name(),
+            "secret_apart": filter.is_secret_apart(),
             "metadata": metadata,
         });
         format!("{info:#}\n")

@@ -24,11 +24,11 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
     // One filter is in memory, and the pages of another are mapped.
     let memory_limit = args.memory.bytes();
     filter_file::memory_beside(first, memory_limit / 2)?;
-    let (mut filter, mut metadata) = filter_file::read(first)?;
+    let (mut filter, mut metadata) = filter_file::read(first, &args.secret)?;
     let size = filter.as_dyn().size_bytes();
     for path in rest {
         let size_now = filter.as_dyn().size_bytes();
-        let other = filter_file::open(path)?;
+        let other = filter_file::open(path, &args.secret)?;
         let differ = other.as_dyn().size_bytes() != size_now;
         // Folding writes to a third filter, which is not larger than either.
         let available = memory_limit.saturating_sub(size_now) / if differ { 2 } else { 1 };

@@ -29,7 +29,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let swapped = foreign_file::explain_swapped("remove", &args.filter, &inputs);
     let left = filter_file::memory_beside(&args.filter, settings.memory_limit);
     settings.memory_limit = left.map_err(&swapped)?;
-    let (mut filter, metadata) = filter_file::read(&args.filter).map_err(&swapped)?;
+    let (mut filter, metadata) = filter_file::read(&args.filter, &args.secret).map_err(&swapped)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;

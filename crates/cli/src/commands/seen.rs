@@ -181,7 +181,7 @@ impl SeenFiles {
         settings: &mut Settings<'_>,
     ) -> Result<SeenFilter> {
         filter_file::memory_beside(&self.path, max_seen_filter(settings)?)?;
-        let (filter, metadata) = filter_file::read(&self.path)?;
+        let (filter, metadata) = filter_file::read(&self.path, &args.secret)?;
         self.check_settings(args, &filter)?;
         key_transforms::adopt(&self.path, &metadata, settings)?;
         let log = self.open_log()?;

@@ -17,7 +17,7 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
     let progress = ProgressReporter::silent(args.quiet);
     let inputs = [Source::Path(args.filter.clone())];
     let mut output = Output::open(Some(&args.output), &inputs)?;
-    let filter = filter_file::open(&args.filter)?;
+    let filter = filter_file::open(&args.filter, &args.secret)?;
     // The mapped old filter and the new one, which may be as large; a quotient filter is copied
     // first.
     let copies = if matches!(filter, AnyFilter::Quotient(_)) { 3 } else { 2 };

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::print;
 use crate::args::VerifyArgs;
 use crate::error::{Failure, Outcome, Result, print_stderr};
+use crate::files::filter_file;
 use crate::files::foreign_file::{self, AnyFile};
 use crate::text;
 
@@ -29,7 +30,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
 
 /// Verifies a file and describes it.
 fn verify(path: &Path, args: &VerifyArgs) -> Result<String> {
-    match foreign_file::open(path, args.format, args.memory.bytes())? {
+    match foreign_file::open_as(path, args.format, args.memory.bytes(), filter_file::inspect)? {
         AnyFile::Native(filter) => {
             filter.verify().map_err(Failure::of_file(path))?;
             Ok("valid".to_owned())

@@ -1,21 +1,60 @@
 //! Opens petal's filter files, mapped or read into memory, and writes them.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _};
 use std::path::Path;
 
-use petal::{AnyFilter, Mapped, Membership};
+use petal::{AnyFilter, Inspection, Mapped, Membership, Secret};
 use petal_interop::ForeignFilter;
 use petal_lines::atomic_file::open_whole;
 use petal_lines::{MIN_MEMORY, Source};
 
 use super::output::Output;
+use super::secret_file;
+use crate::args::SecretArgs;
 use crate::error::{Failure, Result, io_text};
 use crate::text;
 
-/// Maps a petal file; reads only its header.
-pub(crate) fn open(path: &Path) -> Result<AnyFilter<Mapped>> {
-    AnyFilter::open_mapped(map(path)?).map_err(native_failure(path))
+/// Maps a petal file, with its secret if it needs one; reads only its header.
+pub(crate) fn open(path: &Path, secret: &SecretArgs) -> Result<AnyFilter<Mapped>> {
+    let map = map(path)?;
+    with_secret(path, secret, |secret| AnyFilter::open_mapped_with(map.clone(), secret))
+}
+
+/// Maps a petal file that is described, not queried.
+pub(crate) fn inspect(path: &Path) -> Result<Inspection> {
+    Inspection::open_mapped(map(path)?).map_err(native_failure(path))
+}
+
+/// Opens a petal file, which is opened once more if its secret is in a file of its own.
+pub(crate) fn with_secret<T>(
+    path: &Path,
+    secret: &SecretArgs,
+    open: impl Fn(Option<&Secret>) -> petal::Result<T>,
+) -> Result<T> {
+    match open(None) {
+        Err(error) if error.is_secret_missing() => {
+            let file = secret_file::path(secret.secret_file.as_deref()).ok_or_else(|| {
+                Failure::Message(format!(
+                    "{}: its secret is in a file of its own; name that file with --secret-file, or in \
+                     PETAL_SECRET_FILE",
+                    path.display()
+                ))
+            })?;
+            open(Some(&secret_file::read(&file)?)).map_err(|error| {
+                if !error.is_secret() {
+                    return native_failure(path)(error);
+                }
+                Failure::Message(format!(
+                    "{}: was built with another secret than that of {}; name its own file with \
+                     --secret-file",
+                    path.display(),
+                    file.display()
+                ))
+            })
+        }
+        opened => opened.map_err(native_failure(path)),
+    }
 }
 
 /// Maps a file of any format.
@@ -31,21 +70,25 @@ pub(crate) fn map(path: &Path) -> Result<Mapped> {
     map.map_err(Failure::of_file(path))
 }
 
-/// Reads and verifies a filter file; returns the filter and its metadata.
-pub(crate) fn read(path: &Path) -> Result<(AnyFilter, String)> {
-    let file = io::BufReader::with_capacity(1 << 20, open_file(path)?);
-    AnyFilter::read_from(file).map_err(native_failure(path))
+/// Reads and verifies a filter file, with its secret if it needs one; returns the filter and its metadata.
+pub(crate) fn read(path: &Path, secret: &SecretArgs) -> Result<(AnyFilter, String)> {
+    let file = open_file(path)?;
+    with_secret(path, secret, |secret| {
+        (&file).rewind()?;
+        AnyFilter::read_from_with(io::BufReader::with_capacity(1 << 20, &file), secret)
+    })
 }
 
-/// Writes a filter to an output at this path. Only the owner can read a new file with the secret key of a
-/// hash.
+/// Writes a filter to an output at this path. Only the owner can read a new file that has the secret of
+/// its hash.
 pub(crate) fn write(
     filter: &dyn Membership,
     metadata: &str,
     output: &mut Output,
     path: &Path,
 ) -> Result<()> {
-    if filter.hash_spec().is_keyed() {
+    let hash = filter.hash_spec();
+    if hash.is_keyed() && !hash.is_secret_apart() {
         output.make_private()?;
     }
     filter.write_to(output, metadata).map_err(Failure::of_output(path))

@@ -8,15 +8,15 @@ use petal_interop::{ForeignFilter, Format, GZIP, Hasher, KeyType};
 use petal_lines::{BadLine, LineFilter, LineFilterMut, LineHash, MemoryLimit, Source, Spelling};
 
 use super::filter_file;
-use crate::args::FormatArg;
+use crate::args::{FormatArg, SecretArgs};
 use crate::error::{Failure, Result};
 use crate::text;
 
 use petal::MAGIC;
 
 /// A filter file of any format.
-pub(crate) enum AnyFile {
-    Native(AnyFilter<Mapped>),
+pub(crate) enum AnyFile<N = AnyFilter<Mapped>> {
+    Native(N),
     Foreign(ForeignLines<Bytes>),
 }
 
@@ -37,9 +37,24 @@ impl AsRef<[u8]> for Bytes {
 }
 
 /// Maps a filter file, or decompresses it into at most `limit` bytes of memory.
-pub(crate) fn open(path: &Path, format: FormatArg, limit: u64) -> Result<AnyFile> {
+pub(crate) fn open(
+    path: &Path,
+    format: FormatArg,
+    limit: u64,
+    secret: &SecretArgs,
+) -> Result<AnyFile> {
+    open_as(path, format, limit, |path| filter_file::open(path, secret))
+}
+
+/// As [`open`], with another way to open a file of petal's own.
+pub(crate) fn open_as<N>(
+    path: &Path,
+    format: FormatArg,
+    limit: u64,
+    native: impl FnOnce(&Path) -> Result<N>,
+) -> Result<AnyFile<N>> {
     let Some(start) = foreign_start(path, format)? else {
-        return filter_file::open(path).map(AnyFile::Native);
+        return native(path).map(AnyFile::Native);
     };
     let filter = if start.starts_with(&GZIP) {
         let read = read_foreign(path, format, limit)?;
@@ -64,7 +79,9 @@ pub(crate) fn explain_swapped<'a>(
     others: &'a [Source],
 ) -> impl Fn(Failure) -> Failure + 'a {
     let any = FormatArg { name: None };
-    let is_filter = move |path: &Path| open(path, any, MemoryLimit::DEFAULT.bytes()).is_ok();
+    let is_filter = move |path: &Path| {
+        open_as(path, any, MemoryLimit::DEFAULT.bytes(), filter_file::inspect).is_ok()
+    };
     move |failure| {
         let is_damaged = || matches!(foreign_start(filter, any), Ok(None));
         let other =

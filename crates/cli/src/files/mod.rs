@@ -6,4 +6,5 @@ pub(crate) mod key_fields;
 pub(crate) mod key_transforms;
 pub(crate) mod lock;
 pub(crate) mod output;
+pub(crate) mod secret_file;
 pub(crate) mod spelling;

@@ -32,6 +32,7 @@ mod process;
 mod random_jobs;
 mod report;
 mod resume;
+mod secret_file;
 mod seen;
 mod setops;
 mod spelling;

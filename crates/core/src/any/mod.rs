@@ -4,6 +4,8 @@
 use crate::no_std::*;
 use alloc::borrow::Cow;
 
+#[cfg(feature = "mmap")]
+mod inspection;
 mod plan;
 mod stream_decoder;
 
@@ -17,7 +19,7 @@ use crate::format::data::DataSource;
 use crate::format::header::{FilterInfo, Header};
 use crate::format::kind::FilterType;
 #[cfg(feature = "std")]
-use crate::format::persist::verify;
+use crate::format::persist::{self, Purpose, verify};
 use crate::format::persist::{CheckState, Load, Save};
 #[cfg(feature = "mmap")]
 use crate::format::read;
@@ -29,12 +31,16 @@ use crate::results::BatchResults;
 use crate::scalable::ScalableBloomFilter;
 use crate::static_filter::StaticFilter;
 use crate::stats::Stats;
+#[cfg(feature = "std")]
+use crate::store::Borrowed;
 #[cfg(feature = "mmap")]
 use crate::store::Mapped;
 use crate::store::{CacheLine, Owned, Store};
 use crate::vector_quotient::VectorQuotientFilter;
 use crate::windowed::WindowedBloomFilter;
 
+#[cfg(feature = "mmap")]
+pub use inspection::Inspection;
 pub use plan::Plan;
 pub use stream_decoder::StreamDecoder;
 
@@ -380,7 +386,7 @@ impl AnyFilter<Mapped> {
 
 #[cfg(feature = "mmap")]
 impl Mapped {
-    /// Checks every byte of the `.petal` file, of a filter of any type.
+    /// Checks every byte of the `.petal` file, of a filter of any type. Needs no secret.
     ///
     /// # Errors
     /// If anything in it is damaged.
@@ -493,7 +499,7 @@ impl<S: Store, T: Store> PartialEq<AnyFilter<T>> for AnyFilter<S> {
     }
 }
 
-/// Checks every byte of a whole `.petal` file of any type.
+/// Checks every byte of a whole `.petal` file of any type. Needs no secret.
 ///
 /// Cost: one pass; bytes that do not begin at a multiple of 64 in memory are copied.
 ///
@@ -502,7 +508,8 @@ impl<S: Store, T: Store> PartialEq<AnyFilter<T>> for AnyFilter<S> {
 #[cfg(feature = "std")]
 pub fn verify_bytes(file: &[u8]) -> Result<()> {
     if file.as_ptr().addr().is_multiple_of(align_of::<CacheLine>()) {
-        return verify(&AnyFilter::from_bytes(file)?, file);
+        let filter: AnyFilter<Borrowed<'_>> = persist::from_bytes(file, Purpose::Numbers)?;
+        return verify(&filter, file);
     }
-    AnyFilter::read_from(file).map(drop)
+    persist::read_from::<AnyFilter>(file, Purpose::Numbers).map(drop)
 }

@@ -82,7 +82,7 @@ impl StreamDecoder {
     /// # Errors
     /// As soon as the bytes cannot become a filter: they do not begin with petal's magic number, the
     /// header is damaged or states more data than allowed
-    /// ([`NoMemory`](crate::ErrorKind::NoMemory)), a part of the data is invalid, memory allocation
+    /// ([`NoMemory`](crate::ErrorKind::NoMemory)), the secret of the filter is not in its file, a part of the data is invalid, memory allocation
     /// fails, or there are more bytes than the header states. [`finish`](Self::finish) reports
     /// errors of the data as a whole.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
@@ -181,6 +181,7 @@ impl StreamDecoder {
                 return Err(Error::invalid("length of the metadata", "0", found));
             }
             let metadata = metadata_of(&header, fixed, &received[HEADER..])?;
+            let header = header.unlocked(None)?;
             let mut partial = PartialFilter::new(header, metadata, self.has_checksum);
             partial.allocate_parts()?;
             partial.push(bytes)?;

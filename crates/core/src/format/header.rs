@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::kind::FilterType;
 use crate::error::{Error, Grouped, Result};
-use crate::hash::HashSpec;
+use crate::hash::{HashSpec, Secret};
 use crate::store::CacheLine;
 
 /// The first bytes of a file: a non-ASCII byte, the name, and CR LF, which text-mode transfers
@@ -206,6 +206,11 @@ impl Header {
             return Err(Error::corrupt("target rate", AT_TARGET, "0 to 1", found));
         }
         Ok(header)
+    }
+
+    /// Returns the header with the secret of its hash, if that is apart.
+    pub(crate) fn unlocked(self, secret: Option<&Secret>) -> Result<Self> {
+        Ok(Self { hash: self.hash.unlocked(secret)?, ..self })
     }
 
     /// Checks the type of filter.

@@ -15,6 +15,7 @@ use super::header::{FilterInfo, Header};
 use super::read;
 use super::serialized::SerializedView;
 use crate::error::Result;
+use crate::hash::Secret;
 #[cfg(feature = "mmap")]
 use crate::store::Mapped;
 #[cfg(feature = "std")]
@@ -77,11 +78,35 @@ pub(crate) struct CheckState {
     pub(crate) seen: [u64; 4],
 }
 
+/// What a filter is opened for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose<'a> {
+    /// Queries and changes: with the secret, if the file does not have it.
+    Queries(Option<&'a Secret>),
+    /// Checks and numbers only.
+    #[cfg(feature = "std")]
+    Numbers,
+}
+
+impl Purpose<'_> {
+    /// Returns the header with the secret that the filter needs.
+    fn unlock(self, header: Header) -> Result<Header> {
+        match self {
+            Self::Queries(secret) => header.unlocked(secret),
+            #[cfg(feature = "std")]
+            Self::Numbers => Ok(header),
+        }
+    }
+}
+
 /// Reads a filter and its metadata from a stream and checks every byte.
 #[cfg(feature = "std")]
-pub(crate) fn read_from<F: Load<Store = Owned>>(stream: impl Read) -> Result<(F, String)> {
+pub(crate) fn read_from<F: Load<Store = Owned>>(
+    stream: impl Read,
+    purpose: Purpose<'_>,
+) -> Result<(F, String)> {
     let (mut data, metadata) = StreamData::open(stream)?;
-    let filter = F::load(&data.header(), &mut data)?;
+    let filter = F::load(&purpose.unlock(data.header())?, &mut data)?;
     let data_at = data.header().data_at();
     data.finish()?;
     filter.check(data_at, CheckState::default())?;
@@ -90,15 +115,21 @@ pub(crate) fn read_from<F: Load<Store = Owned>>(stream: impl Read) -> Result<(F,
 
 /// Opens a filter in a mapped file.
 #[cfg(feature = "mmap")]
-pub(crate) fn open_mapped<F: Load<Store = Mapped>>(file: Mapped) -> Result<F> {
+pub(crate) fn open_mapped<F: Load<Store = Mapped>>(
+    file: Mapped,
+    purpose: Purpose<'_>,
+) -> Result<F> {
     let (header, _) = read::open(file.file())?;
-    in_place(&header, file.lines_from(header.data_at() as usize)?)
+    in_place(&purpose.unlock(header)?, file.lines_from(header.data_at() as usize)?)
 }
 
 /// Opens a filter over the bytes of a whole file.
-pub(crate) fn from_bytes<'a, F: Load<Store = Borrowed<'a>>>(file: &'a [u8]) -> Result<F> {
+pub(crate) fn from_bytes<'a, F: Load<Store = Borrowed<'a>>>(
+    file: &'a [u8],
+    purpose: Purpose<'_>,
+) -> Result<F> {
     let (header, _) = read::open(file)?;
-    in_place(&header, Borrowed::new(&file[header.data_at() as usize..])?)
+    in_place(&purpose.unlock(header)?, Borrowed::new(&file[header.data_at() as usize..])?)
 }
 
 fn in_place<F: Load<Store: SliceStore>>(header: &Header, lines: F::Store) -> Result<F> {

@@ -1,9 +1,11 @@
 //! Properties of every type of filter: at its capacity, through the common traits, and in files.
 
+use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, Borrowed, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, FilterCascade, FilterType, HashSpec, MembershipMut, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter, verify_bytes,
+    CountingBloomFilter, FilterCascade, FilterSpec, FilterType, HashSpec, MembershipMut,
+    QuotientFilter, ScalableBloomFilter, Secret, StaticFilter, VectorQuotientFilter,
+    WindowedBloomFilter, verify_bytes,
 };
 use petal_testkit::bounds::binomial_range;
 use petal_testkit::rng::Rng;
@@ -172,6 +174,99 @@ fn file_round_trip_keeps_everything() {
             assert!(same == file, "{kind}: the second file differs");
         }
         assert!(borrowed.as_dyn().memory_usage() < 8192, "{kind}: borrowed bytes were copied");
+    }
+}
+
+/// Returns one filter of each type with keys and this hash.
+fn keyed_family(hash: HashSpec) -> Vec<AnyFilter> {
+    let keys: Vec<u64> = (0..KEYS).collect();
+    let others: Vec<u64> = (KEYS..3 * KEYS).collect();
+    let filters = FilterType::ALL.iter().map(|kind| match kind {
+        FilterType::Static | FilterType::StaticFuse => {
+            let fuse = *kind == FilterType::StaticFuse;
+            StaticFilter::builder().fpr(RATE).hash(hash).fuse(fuse).build(&keys).unwrap().into()
+        }
+        FilterType::Cascade => {
+            FilterCascade::builder().fpr(RATE).hash(hash).build(&keys, &others).unwrap().into()
+        }
+        kind => {
+            let spec = FilterSpec {
+                capacity: Some(KEYS),
+                fpr: Some(RATE),
+                hash,
+                ..FilterSpec::new(*kind)
+            };
+            let mut filter = AnyFilter::build(&spec).unwrap();
+            let mut new = BatchResults::new();
+            let hashes = hashes(&hash, 0..KEYS);
+            filter.as_dyn_mut().unwrap().insert_mixed_hashes(&hashes, &mut new).unwrap();
+            filter
+        }
+    });
+    filters.collect()
+}
+
+#[test]
+fn filter_whose_secret_is_apart_needs_that_secret() {
+    let key: [u8; 16] = std::array::from_fn(|i| 0xa1 + 5 * i as u8);
+    let (secret, wrong) = (Secret::new(key), Secret::new([1; 16]));
+    for filter in keyed_family(HashSpec::keyed_apart(&secret)) {
+        let kind = filter.filter_type();
+        let file = filter.to_bytes().unwrap();
+        assert!(!file.windows(16).any(|bytes| bytes == key), "{kind}");
+        assert!(!file.windows(8).any(|bytes| bytes == &key[..8] || bytes == &key[8..]), "{kind}");
+        verify_bytes(&file).unwrap();
+        let mut buffer = vec![0; file.len() + 64];
+        let start = buffer.as_ptr().align_offset(64);
+        buffer[start..start + file.len()].copy_from_slice(&file);
+        let aligned = &buffer[start..start + file.len()];
+        verify_bytes(aligned).unwrap();
+        for given in [None, Some(&wrong)] {
+            let read = AnyFilter::read_from_with(&file[..], given).unwrap_err();
+            let borrowed = AnyFilter::<Borrowed<'_>>::from_bytes_with(aligned, given).unwrap_err();
+            for error in [read, borrowed] {
+                assert!(error.is_secret(), "{kind}: {error}");
+                assert_eq!(error.is_secret_missing(), given.is_none(), "{kind}: {error}");
+            }
+        }
+        assert!(AnyFilter::try_from(&file[..]).unwrap_err().is_secret_missing(), "{kind}");
+        let mut decoder = StreamDecoder::file(u64::MAX);
+        assert!(decoder.push(&file).unwrap_err().is_secret_missing(), "{kind}");
+        let (again, _) = AnyFilter::read_from_with(&file[..], Some(&secret)).unwrap();
+        let borrowed = AnyFilter::<Borrowed<'_>>::from_bytes_with(aligned, Some(&secret)).unwrap();
+        assert!((0..KEYS).all(|key| again.contains(&key) && borrowed.contains(&key)), "{kind}");
+        assert!(again == filter && again.to_bytes().unwrap() == file, "{kind}");
+        let shown = format!("{again:?}{:?}", again.as_dyn().hash_spec());
+        let digits: String = key[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(!shown.contains(&digits) && !shown.contains("161, 166"), "{kind}: {shown}");
+    }
+    // A file that has its secret, or needs none, is opened with any.
+    let file = BloomFilter::with_fpr(KEYS, RATE).unwrap().to_bytes().unwrap();
+    assert!(BloomFilter::read_from_with(&file[..], Some(&wrong)).is_ok());
+}
+
+/// Also with a header checksum that is right.
+#[test]
+fn damaged_check_values_are_errors() {
+    let secret = Secret::new([9; 16]);
+    let hash = HashSpec::keyed_apart(&secret);
+    let file = BloomFilter::builder().bits(512).probes(2).hash(hash).build().unwrap();
+    let file = file.to_bytes().unwrap();
+    for at in 36..64 {
+        for bit in 0..8 {
+            let mut damaged = file.clone();
+            damaged[at] ^= 1 << bit;
+            assert!(verify_bytes(&damaged).is_err(), "{at} {bit}");
+            let sum = xxhash_rust::xxh3::xxh3_64(&damaged[..248]);
+            damaged[248..256].copy_from_slice(&sum.to_le_bytes());
+            let read = BloomFilter::read_from_with(&damaged[..], Some(&secret));
+            if (48..64).contains(&at) {
+                let error = read.unwrap_err();
+                assert!(error.is_secret() && at < 56 || error.is_invalid(), "{at} {bit}: {error}");
+            } else if let Ok((filter, _)) = read {
+                assert_ne!(filter.to_bytes().unwrap(), file, "{at} {bit}");
+            }
+        }
     }
 }
 

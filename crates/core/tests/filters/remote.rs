@@ -81,7 +81,7 @@ fn answers_are_the_same_as_in_memory() {
             let name = filter.filter_type();
             let metadata = "m".repeat(count);
             let file = File::of(filter, &metadata);
-            let remote = RemoteFilter::open(&file).unwrap();
+            let remote = RemoteFilter::open(&file, None).unwrap();
             assert_eq!(remote.metadata(), metadata);
             assert!(file.reads.get() <= 3 && remote.hash_spec() == filter.hash_spec());
             let mut asked = keys.clone();
@@ -109,13 +109,13 @@ fn answers_are_the_same_as_in_memory() {
 fn other_types_and_damaged_files_are_errors() {
     let keys = hashes(1, 3000);
     let fuse = StaticFilter::builder().fpr(0.01).fuse(true).from_mixed_hashes(keys.clone());
-    let error = RemoteFilter::open(&File::of(&fuse.unwrap(), "{}")).unwrap_err();
+    let error = RemoteFilter::open(&File::of(&fuse.unwrap(), "{}"), None).unwrap_err();
     assert!(error.is_unsupported(), "{error}");
     let mut rng = Rng::new(4);
     for (filter, ..) in filters(&keys, &hashes(2, 9000)) {
         let whole = File::of(filter.as_dyn(), "{}").bytes;
         for length in [0, 5, 255, 256, 4000, 4096, whole.len() - 1] {
-            assert!(RemoteFilter::open(&File::new(whole[..length].to_vec())).is_err());
+            assert!(RemoteFilter::open(&File::new(whole[..length].to_vec()), None).is_err());
         }
         // With valid checksums, a modified file is an error or can be queried.
         for _ in 0..500 {
@@ -127,7 +127,7 @@ fn other_types_and_damaged_files_are_errors() {
             }
             update_checksums(&mut bytes);
             let file = File::new(bytes);
-            let Ok(remote) = RemoteFilter::open(&file) else { continue };
+            let Ok(remote) = RemoteFilter::open(&file, None) else { continue };
             let mut found = BatchResults::new();
             remote.contains_mixed_hashes(&file, &hashes(7, 50), &mut found).unwrap();
         }

@@ -1,5 +1,5 @@
 //! The hashes of docs/reference/format.md from their publications: rapidhash v3 (Nicolas De Carli) and
-//! SipHash-c-d (Aumasson & Bernstein 2012) with c = 1 and d = 3.
+//! SipHash-c-d (Aumasson & Bernstein 2012).
 
 use super::{HeaderFields, times};
 
@@ -13,7 +13,7 @@ pub(crate) fn hash(fields: &HeaderFields, key: &[u8]) -> u64 {
             let secrets = PI.map(|[one, two]| mix(low ^ one, high ^ two));
             rapidhash(key, secrets[7], &secrets)
         }
-        2 => siphash_1_3(key, low, high),
+        2 => siphash(key, [low, high], 1, 3),
         id => panic!("no hash {id}"),
     }
 }
@@ -95,34 +95,26 @@ fn rapidhash(key: &[u8], mut seed: u64, secrets: &[u64]) -> u64 {
     mix(product as u64 ^ 0xaaaa_aaaa_aaaa_aaaa, (product >> 64) as u64 ^ secrets[1] ^ left)
 }
 
-fn siphash_1_3(key: &[u8], low: u64, high: u64) -> u64 {
-    let mut v = sip_absorb(key, low, high, 0);
-    v[2] ^= 0xff;
-    sip_close(&mut v)
-}
-
-fn sip_absorb(key: &[u8], low: u64, high: u64, variant: u64) -> [u64; 4] {
+/// SipHash-c-d of these bytes under the key of two words.
+pub(crate) fn siphash(bytes: &[u8], [low, high]: [u64; 2], c: u32, d: u32) -> u64 {
     let mut v = [
         low ^ 0x736f_6d65_7073_6575,
-        high ^ 0x646f_7261_6e64_6f6d ^ variant,
+        high ^ 0x646f_7261_6e64_6f6d,
         low ^ 0x6c79_6765_6e65_7261,
         high ^ 0x7465_6462_7974_6573,
     ];
     // Whole words, then what is left with the length in the top byte.
-    let mut message = key.to_vec();
-    message.resize(key.len() / 8 * 8 + 7, 0);
-    message.push(key.len() as u8);
+    let mut message = bytes.to_vec();
+    message.resize(bytes.len() / 8 * 8 + 7, 0);
+    message.push(bytes.len() as u8);
     for at in (0..message.len()).step_by(8) {
         let word = word(&message, at);
         v[3] ^= word;
-        sip_round(&mut v);
+        (0..c).for_each(|_| sip_round(&mut v));
         v[0] ^= word;
     }
-    v
-}
-
-fn sip_close(v: &mut [u64; 4]) -> u64 {
-    (0..3).for_each(|_| sip_round(v));
+    v[2] ^= 0xff;
+    (0..d).for_each(|_| sip_round(&mut v));
     v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 

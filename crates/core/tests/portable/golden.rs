@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use petal::embed::Layout;
-use petal::{AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Membership as _};
+use petal::{
+    AnyFilter, BloomFilter, ClassicBloomFilter, Filter, HashSpec, Key, Membership as _, Secret,
+};
 use petal_testkit::rng::Rng;
 
 use crate::naive::{self, HeaderFields, Naive};
@@ -262,6 +264,17 @@ fn documented_hashes_are_correct() {
         assert!(document.contains(&row), "docs/reference/format.md should have the row\n{row}");
         assert_eq!(spec.hash(key), hash);
     }
+    let apart = HashSpec::keyed_apart(&Secret::new(SIP_KEY));
+    let key = [&SIP_KEY[..8], &SIP_KEY[8..]].map(word);
+    let check = naive::hash::siphash(b"petal secret", key, 2, 4);
+    assert_eq!(apart.seed()[..8], check.to_le_bytes());
+    assert_eq!(apart.seed()[8..], [0; 8]);
+    let row = format!("| check value of 6 | `00 01 … 0f` | | `{check:016x}` |");
+    assert!(document.contains(&row), "docs/reference/format.md should have the row\n{row}");
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().unwrap())
 }
 
 /// Returns the output of `hexdump -C`.

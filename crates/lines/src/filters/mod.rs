@@ -24,5 +24,5 @@ pub use metadata::{
 };
 pub(crate) use query::check_inputs;
 pub use query::{CheckCounts, CheckOptions, check};
-pub use remote_filter::RemoteFilter;
-pub use spec::FilterSpec;
+pub use remote_filter::{RemoteFile, RemoteFilter};
+pub use spec::{FilterSpec, random_key};

@@ -1,9 +1,10 @@
 //! Filters at an address, of which only the parts that the lines need are read.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use petal::embed::RangeSource;
-use petal::{BatchResults, FilterType, HashSpec};
+use petal::{BatchResults, FilterType, HashSpec, Secret};
 
 use super::line_filter::LineFilter;
 use crate::error::{Error, Result};
@@ -16,29 +17,19 @@ use crate::remote::{self, ObjectInput, ObjectUrl, Opened};
 /// is far from the others in the filter, of 4 to 256 bytes. The server can tell which lines with these
 /// bytes are asked for, but not the lines.
 pub struct RemoteFilter {
-    name: String,
     filter: petal::embed::RemoteFilter,
-    file: RemoteFile,
+    file: Arc<RemoteFile>,
 }
 
 impl RemoteFilter {
-    /// Opens the filter at an address.
+    /// Opens the filter in a file, with its secret if that is apart.
     ///
     /// # Errors
-    /// If the server does not answer, sends no ranges of bytes or no versions, or the file is no filter
-    /// that is queried in parts.
-    pub fn open(url: &ObjectUrl) -> Result<Self> {
-        let name = url.to_string();
-        let file = match remote::open(url, 0).map_err(|error| Error::read(&name, error))? {
-            Opened::Object { object, begin } => RemoteFile { object, begin },
-            Opened::Stream(_) => {
-                let problem = "its server sends no parts of a file, or no version of it";
-                return Err(Error::input(&name, problem).advise("download the filter first"));
-            }
-        };
-        let filter = petal::embed::RemoteFilter::open(&file);
-        let filter = filter.map_err(|error| failure(&name, error))?;
-        Ok(Self { name, filter, file })
+    /// If the file cannot be read, or is no filter that is queried in parts; if the secret is missing or
+    /// another one.
+    pub fn open(file: &Arc<RemoteFile>, secret: Option<&Secret>) -> petal::Result<Self> {
+        let filter = petal::embed::RemoteFilter::open(&**file, secret)?;
+        Ok(Self { filter, file: Arc::clone(file) })
     }
 
     /// Returns the metadata.
@@ -68,22 +59,36 @@ impl LineFilter for RemoteFilter {
     }
 
     fn contains_hashes(&self, words: &[u64], found: &mut BatchResults) -> Result<()> {
-        let looked = self.filter.contains_mixed_hashes(&self.file, words, found);
-        looked.map_err(|error| failure(&self.name, error))
+        let looked = self.filter.contains_mixed_hashes(&*self.file, words, found);
+        looked.map_err(|error| match error.is_io() {
+            true => Error::read(&self.file.name, error.into()),
+            false => Error::input(&self.file.name, error.to_string()),
+        })
     }
 }
 
-fn failure(name: &str, error: petal::Error) -> Error {
-    match error.is_io() {
-        true => Error::read(name, error.into()),
-        false => Error::input(name, error.to_string()),
-    }
-}
-
-/// The file at the address, of one version.
-struct RemoteFile {
+/// A file at an address, of one version.
+pub struct RemoteFile {
+    name: String,
     object: ObjectInput,
     begin: Vec<u8>,
+}
+
+impl RemoteFile {
+    /// Opens the file at an address.
+    ///
+    /// # Errors
+    /// If the server does not answer, or sends no ranges of bytes or no versions.
+    pub fn open(url: &ObjectUrl) -> Result<Self> {
+        let name = url.to_string();
+        match remote::open(url, 0).map_err(|error| Error::read(&name, error))? {
+            Opened::Object { object, begin } => Ok(Self { name, object, begin }),
+            Opened::Stream(_) => {
+                let problem = "its server sends no parts of a file, or no version of it";
+                Err(Error::input(&name, problem).advise("download the filter first"))
+            }
+        }
+    }
 }
 
 impl RangeSource for RemoteFile {

@@ -7,7 +7,7 @@ use petal::FilterType::{
     Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient,
     Windowed,
 };
-use petal::{AnyFilter, ByteSize, FilterType, HashSpec, Plan};
+use petal::{AnyFilter, ByteSize, FilterType, HashSpec, Plan, Secret};
 
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::input::Source;
@@ -56,6 +56,18 @@ pub struct FilterSpec {
     pub seed: u64,
     /// Use a hash with a new random secret.
     pub keyed: bool,
+    /// Use a keyed hash with this secret, which the file does not have.
+    pub secret: Option<Secret>,
+}
+
+/// Returns the bytes of a new random secret.
+///
+/// # Errors
+/// If the system has no random bytes.
+pub fn random_key() -> Result<[u8; 16]> {
+    let mut key = [0; 16];
+    getrandom::fill(&mut key).map_err(|_| Error::random())?;
+    Ok(key)
 }
 
 impl FilterSpec {
@@ -178,12 +190,13 @@ impl FilterSpec {
     /// # Errors
     /// If the system has no random bytes.
     pub fn hash(&self) -> Result<HashSpec> {
+        if let Some(secret) = &self.secret {
+            return Ok(HashSpec::keyed_apart(secret));
+        }
         if !self.keyed {
             return Ok(HashSpec::rapid(self.seed));
         }
-        let mut key = [0; 16];
-        getrandom::fill(&mut key).map_err(|_| Error::random())?;
-        Ok(HashSpec::keyed(key))
+        random_key().map(HashSpec::keyed)
     }
 
     /// The target rate, unless only the maximum size is given.

@@ -1,0 +1,108 @@
+//! Files with the secrets of filters whose own files do not have them.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use petal::Secret;
+use petal_lines::random_key;
+
+use crate::error::{Failure, Result, cannot_write, io_text};
+
+/// The environment variable with the path of the file, if the option is not given.
+const VARIABLE: &str = "PETAL_SECRET_FILE";
+
+/// Returns the path that the option or the environment gives.
+pub(crate) fn path(option: Option<&Path>) -> Option<PathBuf> {
+    let from_environment = || std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    option.map(Path::to_owned).or_else(|| from_environment().map(PathBuf::from))
+}
+
+/// Reads a secret: 32 hexadecimal digits, with or without a line end, or 16 bytes.
+pub(crate) fn read(path: &Path) -> Result<Secret> {
+    File::open(path).and_then(read_bytes).map_err(cannot_read(path)).and_then(|bytes| {
+        parse(&bytes).map(Secret::new).ok_or_else(|| {
+            Failure::Message(format!(
+                "{}: is no secret, expected 32 hexadecimal digits or 16 bytes; name the file that petal \
+                 build created",
+                path.display()
+            ))
+        })
+    })
+}
+
+/// Reads a secret, or creates a file with a random one that only the owner can read; returns whether it
+/// was created.
+pub(crate) fn read_or_create(path: &Path) -> Result<(Secret, bool)> {
+    let failed =
+        |error: io::Error| Failure::Message(cannot_write(&path.display().to_string(), &error));
+    match File::options().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            read(path).map(|secret| (secret, false))
+        }
+        Err(error) => Err(failed(error)),
+        Ok(mut file) => {
+            let key = random_key()?;
+            let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+            let written = writeln!(file, "{digits}").and_then(|()| file.sync_all());
+            if written.is_err() {
+                // The first error says more.
+                let _ = std::fs::remove_file(path);
+            }
+            written.map_err(failed)?;
+            Ok((Secret::new(key), true))
+        }
+    }
+}
+
+/// Reads no more than shows that a file is too long.
+fn read_bytes(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
+    move |error| Failure::Message(format!("{}: cannot read: {}", path.display(), io_text(&error)))
+}
+
+/// Returns the bytes of a secret; `None` if it has another form.
+fn parse(bytes: &[u8]) -> Option<[u8; 16]> {
+    if let Ok(key) = bytes.try_into() {
+        return Some(key);
+    }
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let digits = line.strip_suffix(b"\r").unwrap_or(line);
+    if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let digits = std::str::from_utf8(digits).ok()?;
+    u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_digits_or_bytes() {
+        let key: [u8; 16] = std::array::from_fn(|i| 0xf0 + i as u8);
+        let digits = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
+        for text in [
+            digits.to_owned(),
+            digits.to_uppercase(),
+            format!("{digits}\n"),
+            format!("{digits}\r\n"),
+        ] {
+            assert_eq!(parse(text.as_bytes()), Some(key), "{text:?}");
+        }
+        assert_eq!(parse(&key), Some(key));
+        let signed = format!("+{}", &digits[1..]);
+        for other in
+            ["", "f0", &digits[1..], &format!("{digits}0"), &format!("{digits}\n\n"), &signed]
+        {
+            assert_eq!(parse(other.as_bytes()), None, "{other:?}");
+        }
+    }
+}
