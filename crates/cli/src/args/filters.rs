@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use petal::FilterType;
 use petal_interop::{Format, KeyType};
-use petal_lines::MemoryLimit;
+use petal_lines::{MemoryLimit, Transform};
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
 use super::{EngineArgs, FieldArgs, Inputs, RowArgs, SecretArgs};
@@ -129,6 +129,10 @@ pub(crate) struct BuildArgs {
     /// [default: $PETAL_SECRET_FILE]
     #[arg(long, value_name = "FILE", requires = "keyed")]
     pub(crate) secret_file: Option<PathBuf>,
+    /// Change queries in this way instead of as the lines, which are digests already,
+    /// e.g. sha1,uppercase; the filter records it
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "format")]
+    pub(crate) query_transform: Vec<Transform>,
     /// Build a filter of another program, with the size that the program would choose
     #[arg(
         long, value_name = "FORMAT", value_parser = formats(),

@@ -10,7 +10,7 @@ use super::FieldArgs;
 pub(crate) struct KeyArgs {
     /// Compare lines after these changes, in order, e.g. trim,lowercase
     ///
-    /// trim, lowercase, lowercase-unicode, strip-cr, nfc, url, url-scrapy, url-surt, strip-fragment,
+    /// trim, lowercase, uppercase, lowercase-unicode, strip-cr, hex, unhex, md5, sha1, sha256, ntlm, nfc, url, url-scrapy, url-surt, strip-fragment,
     /// strip-query=PATTERN (as in utm_*), sort-query, host, registered-domain. A filter records its
     /// list and uses it for all lines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]

@@ -3,7 +3,8 @@
 use petal::{FilterType, Membership};
 use petal_interop::Format;
 use petal_lines::{
-    FilterSpec, MemoryLimit, Settings, Source, count_lines, filter_metadata, with_spelling,
+    FilterSpec, MemoryLimit, Settings, Source, count_lines, filter_metadata, with_query_transforms,
+    with_spelling,
 };
 
 use super::{filter_failure, foreign, saturation, settings};
@@ -46,6 +47,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
     let metadata = with_spelling(&filter_metadata(&settings.keys), settings.spellings.of(&inputs));
+    let metadata = with_query_transforms(&metadata, &args.query_transform);
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {

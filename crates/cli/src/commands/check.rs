@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use petal::{AnyFilter, Mapped};
 use petal_lines::{
-    AllowList, CheckCounts, CheckOptions, MIN_MEMORY, ObjectUrl, RemoteFile, RemoteFilter,
+    AllowList, CheckCounts, CheckOptions, KeySpec, MIN_MEMORY, ObjectUrl, RemoteFile, RemoteFilter,
     Settings, Source, Spelling, check, recorded_spelling,
 };
 
@@ -39,6 +39,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         }
     };
     let filter = QueriedFilter::open(args, address, settings.memory_limit).map_err(&swapped)?;
+    let members_settings = filter.settings_of_members(&args.filter, &settings)?;
     filter.adopt_transforms(&args.filter, &mut settings)?;
     settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
     let allow_list = args.allow.as_ref().map(Source::from_arg);
@@ -55,7 +56,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let options = CheckOptions { invert: args.invert, allow: allow.as_ref() };
     let sink = output.as_mut().map(Output::writer);
     if let Some(members) = &members {
-        filter.assert_members(&settings, &args.filter, members)?;
+        filter.assert_members(&members_settings, &args.filter, members)?;
     }
     let checked = filter.check(&settings, &inputs, options, sink);
     progress.finish();
@@ -114,9 +115,27 @@ impl QueriedFilter {
         Ok(Self::Read(filter, metadata))
     }
 
-    /// Makes a job change keys as those of the filter were; filters of other programs do not record it.
+    /// Makes a job look up keys as the filter records it; filters of other programs do not.
     fn adopt_transforms(&self, path: &Path, settings: &mut Settings<'_>) -> Result<()> {
-        self.metadata().map_or(Ok(()), |metadata| key_transforms::adopt(path, metadata, settings))
+        self.metadata().map_or(Ok(()), |metadata| {
+            key_transforms::adopt_for_queries(path, metadata, self.spelling(), settings)
+        })
+    }
+
+    /// Returns settings with which lines are changed as those that the filter was built from.
+    fn settings_of_members<'a>(
+        &self,
+        path: &Path,
+        settings: &Settings<'a>,
+    ) -> Result<Settings<'a>> {
+        let mut members = settings.clone();
+        if let Some(metadata) = self.metadata()
+            && let Some(transforms) = key_transforms::of_filter(path, metadata)?
+        {
+            let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
+            members.keys = Arc::new(keys);
+        }
+        Ok(members)
     }
 
     /// Returns the metadata; `None` for filters of other programs.

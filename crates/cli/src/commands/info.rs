@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::{FilterType, Inspection, Stats};
-use petal_lines::{Source, recorded_transforms, transforms_text};
+use petal_lines::{Source, recorded_query_transforms, recorded_transforms, transforms_text};
 use serde_json::{Value, json};
 
 use super::{foreign_info, print, write_page};
@@ -134,6 +134,9 @@ impl<'a> FilterInfo<'a> {
             && !transforms.is_empty()
         {
             rows.insert(rows.len() - 1, ("changes", transforms_text(&transforms)));
+        }
+        if let Ok(Some(transforms)) = recorded_query_transforms(filter.metadata()) {
+            rows.insert(rows.len() - 1, ("queries", transforms_text(&transforms)));
         }
         if let Some(window) = self.window() {
             rows.insert(2, ("window", window));

@@ -4,19 +4,66 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use petal_lines::{KeySpec, Settings, Transform, recorded_transforms, transforms_text};
+use petal_lines::{
+    HexCase, KeySpec, Settings, Spelling, Transform, recorded_query_transforms,
+    recorded_transforms, transforms_text,
+};
 
 use crate::error::{Failure, Result};
 
 /// Returns the transforms of the filter's keys; `None` if its metadata says nothing about keys.
 pub(crate) fn of_filter(path: &Path, metadata: &str) -> Result<Option<Vec<Transform>>> {
-    recorded_transforms(metadata).map_err(|list| {
+    recorded_transforms(metadata).map_err(unknown(path))
+}
+
+fn unknown(path: &Path) -> impl Fn(String) -> Failure + '_ {
+    move |list| {
         Failure::Message(format!(
             "{}: its keys were changed by '{list}', which this version of petal does not know; \
              use a newer version",
             path.display(),
         ))
-    })
+    }
+}
+
+/// Returns the transforms of queries: those that the filter records for them, or those of its keys, and
+/// the case of its keys if all are hexadecimal in one.
+pub(crate) fn of_queries(
+    path: &Path,
+    metadata: &str,
+    spelling: Option<Spelling>,
+) -> Result<Option<Vec<Transform>>> {
+    let queries = recorded_query_transforms(metadata).map_err(unknown(path))?;
+    let Some(mut transforms) =
+        queries.map_or_else(|| of_filter(path, metadata), |q| Ok(Some(q)))?
+    else {
+        return Ok(None);
+    };
+    let case = match spelling.and_then(Spelling::hex_case) {
+        Some(HexCase::Lower) => Some(Transform::Lowercase),
+        Some(HexCase::Upper) => Some(Transform::Uppercase),
+        None => None,
+    };
+    transforms.extend(case.filter(|case| transforms.last() != Some(case)));
+    Ok(Some(transforms))
+}
+
+/// Makes a job look up keys as the filter records it. Returns an error if other transforms were given.
+pub(crate) fn adopt_for_queries(
+    path: &Path,
+    metadata: &str,
+    spelling: Option<Spelling>,
+    settings: &mut Settings<'_>,
+) -> Result<()> {
+    let Some(transforms) = of_queries(path, metadata, spelling)? else { return Ok(()) };
+    // What was given may leave out the case.
+    let given = &settings.keys.transforms;
+    if !transforms.starts_with(given) || transforms.len() > given.len() + 1 {
+        adopt(path, metadata, settings)?;
+    }
+    let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
+    settings.keys = Arc::new(keys);
+    Ok(())
 }
 
 /// Makes a job change keys as those of the filter were. Returns an error if other transforms were

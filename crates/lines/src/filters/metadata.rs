@@ -21,6 +21,9 @@ const KEYS: &str = "keys";
 /// The field of the metadata with the names of the transforms, separated by commas.
 const KEY_TRANSFORM: &str = "key_transform";
 
+/// The field of the metadata with the names of the transforms of queries, if they are others.
+const QUERY_TRANSFORM: &str = "query_transform";
+
 /// The field of the metadata with the line ends whose CR is part of a key, and its values; LF is not
 /// recorded.
 const LINE_ENDS: &str = "line_ends";
@@ -95,6 +98,33 @@ pub fn recorded_transforms(metadata: &str) -> std::result::Result<Option<Vec<Tra
             let keys = recorded_keys(metadata);
             Ok((!keys.is_empty() && keys.iter().all(known)).then(Vec::new))
         }
+        serde_json::Value::String(list) => {
+            parse_transforms(list).map(Some).map_err(|_| list.clone())
+        }
+        other => Err(other.to_string()),
+    }
+}
+
+/// Returns the metadata of a filter whose keys are queried after these transforms instead of those of its
+/// keys: the keys of a list of digests are digests already.
+#[must_use]
+pub fn with_query_transforms(metadata: &str, transforms: &[Transform]) -> String {
+    match transforms {
+        [] => metadata.to_owned(),
+        _ => with_field(metadata, QUERY_TRANSFORM, transforms_text(transforms)),
+    }
+}
+
+/// Returns the transforms of queries, from the metadata of a filter; `None` if they are those of its keys.
+///
+/// # Errors
+/// The list, if this version of petal does not know a transform.
+pub fn recorded_query_transforms(
+    metadata: &str,
+) -> std::result::Result<Option<Vec<Transform>>, String> {
+    let recorded: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
+    match &recorded[QUERY_TRANSFORM] {
+        serde_json::Value::Null => Ok(None),
         serde_json::Value::String(list) => {
             parse_transforms(list).map(Some).map_err(|_| list.clone())
         }
@@ -286,5 +316,11 @@ mod tests {
         let newer = r#"{"key_transform":"trim,newer"}"#;
         assert_eq!(recorded_transforms(newer), Err("trim,newer".to_owned()));
         assert!(recorded_transforms(r#"{"key_transform":["trim"]}"#).is_err());
+        let queries = parse_transforms("sha1,uppercase").unwrap();
+        let metadata = with_query_transforms(METADATA, &queries);
+        assert_eq!(recorded_query_transforms(&metadata), Ok(Some(queries)));
+        assert_eq!(recorded_query_transforms(METADATA), Ok(None));
+        assert_eq!(with_query_transforms(METADATA, &[]), METADATA);
+        assert!(recorded_query_transforms(r#"{"query_transform":"newer"}"#).is_err());
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! Cost: the ASCII transforms copy the key; those of URLs take a few allocations.
 
+mod digest;
 #[cfg(feature = "url-keys")]
 mod escape;
 #[cfg(feature = "url-keys")]
@@ -45,8 +46,22 @@ pub enum Transform {
     Lowercase,
     /// Changes all letters to lowercase. Keys that are not UTF-8 stay as they are.
     LowercaseUnicode,
+    /// Changes the ASCII letters to uppercase.
+    Uppercase,
     /// Removes a CR at the end.
     StripCr,
+    /// The bytes as lowercase hexadecimal text.
+    Hex,
+    /// The bytes of hexadecimal text of either case; half as many as digits.
+    Unhex,
+    /// The MD5 digest, in lowercase hexadecimal text, as the next ones.
+    Md5,
+    /// The SHA-1 digest.
+    Sha1,
+    /// The SHA-256 digest.
+    Sha256,
+    /// The NTLM hash of a password: MD4 of its UTF-16 text. Keys that are not UTF-8 stay as they are.
+    Ntlm,
     /// Removes the first `#` and all bytes after it.
     StripFragment,
     /// Removes the parameters of the query whose name matches a pattern. `*` matches any bytes, `?`
@@ -81,7 +96,14 @@ const NAMES: &[(&str, Transform)] = &[
     ("trim", T::Trim),
     ("lowercase", T::Lowercase),
     ("lowercase-unicode", T::LowercaseUnicode),
+    ("uppercase", T::Uppercase),
     ("strip-cr", T::StripCr),
+    ("hex", T::Hex),
+    ("unhex", T::Unhex),
+    ("md5", T::Md5),
+    ("sha1", T::Sha1),
+    ("sha256", T::Sha256),
+    ("ntlm", T::Ntlm),
     #[cfg(feature = "url-keys")]
     ("nfc", T::Nfc),
     #[cfg(feature = "url-keys")]
@@ -112,6 +134,13 @@ impl Transform {
             T::Trim => to.extend_from_slice(text::trim(key)),
             T::Lowercase => text::lowercase(key, to),
             T::LowercaseUnicode => text::lowercase_unicode(key, to),
+            T::Uppercase => text::uppercase(key, to),
+            T::Hex => digest::hex(key, to),
+            T::Unhex => digest::unhex(key, to),
+            T::Md5 => digest::append::<md5::Md5>(key, to),
+            T::Sha1 => digest::append::<sha1::Sha1>(key, to),
+            T::Sha256 => digest::append::<sha2::Sha256>(key, to),
+            T::Ntlm => digest::ntlm(key, to),
             T::StripCr => to.extend_from_slice(key.strip_suffix(b"\r").unwrap_or(key)),
             T::StripFragment => to.extend_from_slice(query::without_fragment(key)),
             T::StripQuery(pattern) => query::strip(key, pattern.as_bytes(), to),
@@ -136,10 +165,13 @@ impl Transform {
         to.extend_from_slice(changed.as_deref().unwrap_or(key));
     }
 
-    /// Returns how many times longer than the key the result can be.
+    /// Returns how many times longer than the keys of a batch the results can be. A batch has one key for
+    /// 16 bytes that are read, and a digest has at most 64.
     pub(super) fn max_growth(&self) -> u64 {
         match self {
-            T::Trim | T::Lowercase | T::StripCr => 1,
+            T::Trim | T::Lowercase | T::Uppercase | T::StripCr | T::Unhex => 1,
+            T::Hex => 2,
+            T::Md5 | T::Sha1 | T::Sha256 | T::Ntlm => 4,
             T::StripFragment | T::StripQuery(_) | T::SortQuery => 1,
             // A byte becomes `%XX`; a letter of two bytes one of three.
             _ => 3,

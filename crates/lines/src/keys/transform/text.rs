@@ -16,6 +16,13 @@ pub(super) fn lowercase(key: &[u8], to: &mut Vec<u8>) {
     to[start..].make_ascii_lowercase();
 }
 
+/// Appends a key with its ASCII letters in uppercase.
+pub(super) fn uppercase(key: &[u8], to: &mut Vec<u8>) {
+    let start = to.len();
+    to.extend_from_slice(key);
+    to[start..].make_ascii_uppercase();
+}
+
 /// Appends a key with all letters in lowercase; as it is if it is not UTF-8.
 pub(super) fn lowercase_unicode(key: &[u8], to: &mut Vec<u8>) {
     match std::str::from_utf8(key) {
