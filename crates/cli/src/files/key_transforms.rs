@@ -26,19 +26,22 @@ fn unknown(path: &Path) -> impl Fn(String) -> Failure + '_ {
     }
 }
 
-/// Returns the transforms of queries: those that the filter records for them, or those of its keys, and
-/// the case of its keys if all are hexadecimal in one.
-pub(crate) fn of_queries(
+/// Returns the transforms of queries: those that the filter records for them, or those of its keys.
+fn of_queries(path: &Path, metadata: &str) -> Result<Option<Vec<Transform>>> {
+    match recorded_query_transforms(metadata).map_err(unknown(path))? {
+        Some(transforms) => Ok(Some(transforms)),
+        None => of_filter(path, metadata),
+    }
+}
+
+/// Returns the transforms of queries of a filter whose keys are spelled in this way: hexadecimal keys in
+/// one case are found in the other, too.
+pub(crate) fn of_spelled_queries(
     path: &Path,
     metadata: &str,
     spelling: Option<Spelling>,
 ) -> Result<Option<Vec<Transform>>> {
-    let queries = recorded_query_transforms(metadata).map_err(unknown(path))?;
-    let Some(mut transforms) =
-        queries.map_or_else(|| of_filter(path, metadata), |q| Ok(Some(q)))?
-    else {
-        return Ok(None);
-    };
+    let Some(mut transforms) = of_queries(path, metadata)? else { return Ok(None) };
     let case = match spelling.and_then(Spelling::hex_case) {
         Some(HexCase::Lower) => Some(Transform::Lowercase),
         Some(HexCase::Upper) => Some(Transform::Uppercase),
@@ -55,11 +58,10 @@ pub(crate) fn adopt_for_queries(
     spelling: Option<Spelling>,
     settings: &mut Settings<'_>,
 ) -> Result<()> {
-    let Some(transforms) = of_queries(path, metadata, spelling)? else { return Ok(()) };
-    // What was given may leave out the case.
-    let given = &settings.keys.transforms;
-    if !transforms.starts_with(given) || transforms.len() > given.len() + 1 {
-        adopt(path, metadata, settings)?;
+    let Some(recorded) = of_queries(path, metadata)? else { return Ok(()) };
+    let Some(transforms) = of_spelled_queries(path, metadata, spelling)? else { return Ok(()) };
+    if settings.keys.transforms != transforms {
+        refuse_others(path, settings, &recorded)?;
     }
     let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
     settings.keys = Arc::new(keys);
@@ -70,24 +72,30 @@ pub(crate) fn adopt_for_queries(
 /// given.
 pub(crate) fn adopt(path: &Path, metadata: &str, settings: &mut Settings<'_>) -> Result<()> {
     let Some(recorded) = of_filter(path, metadata)? else { return Ok(()) };
-    let given = &settings.keys.transforms;
-    if !given.is_empty() && *given != recorded {
-        let given = transforms_text(given);
-        let (path, advice) = (path.display(), "leave it out to use those of the filter");
-        return Err(Failure::Message(match &recorded[..] {
-            [] => format!(
-                "--key-transform {given}: the keys of {path} were not changed; leave it out, or \
-                 build the filter with it"
-            ),
-            _ => format!(
-                "--key-transform {given}: the keys of {path} were changed by '{}'; {advice}",
-                transforms_text(&recorded)
-            ),
-        }));
-    }
+    refuse_others(path, settings, &recorded)?;
     let keys = KeySpec { transforms: recorded, ..KeySpec::clone(&settings.keys) };
     settings.keys = Arc::new(keys);
     Ok(())
+}
+
+/// Returns an error if transforms were given that are not these.
+fn refuse_others(path: &Path, settings: &Settings<'_>, recorded: &[Transform]) -> Result<()> {
+    let given = &settings.keys.transforms;
+    if given.is_empty() || given == recorded {
+        return Ok(());
+    }
+    let given = transforms_text(given);
+    let (path, advice) = (path.display(), "leave it out to use those of the filter");
+    Err(Failure::Message(match recorded {
+        [] => format!(
+            "--key-transform {given}: the keys of {path} were not changed; leave it out, or \
+             build the filter with it"
+        ),
+        _ => format!(
+            "--key-transform {given}: the keys of {path} were changed by '{}'; {advice}",
+            transforms_text(recorded)
+        ),
+    }))
 }
 
 /// Returns an error if the keys of two filters were changed in different ways.
