@@ -71,6 +71,46 @@ fn filter_uses_its_own_transforms() {
     assert_eq!(dir.run("check -c small urls").text(), "2\n");
 }
 
+/// A list of digests is queried with what was digested.
+#[test]
+fn queries_have_transforms_of_their_own() {
+    let dir = TestDir::new();
+    // printf password | sha1sum, and of 123456
+    let list =
+        "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n7C4A8D09CA3762AF61E59520943DC26494F8941B\n";
+    dir.write("list", list);
+    dir.write("words", "password\nunknown\n123456\n");
+    for query in ["sha1,uppercase", "sha1"] {
+        // Without the last change the case of the list decides.
+        dir.run(&format!("build -o f --query-transform {query} list")).ok();
+        assert_eq!(dir.run("check f words").text(), "password\n123456\n", "{query}");
+        assert_eq!(dir.run("check -v f words").text(), "unknown\n", "{query}");
+        let explicit = format!("check --key-transform {query} f words");
+        assert_eq!(dir.run(&explicit).text(), "password\n123456\n");
+        dir.run("check --assert-members list f words").ok();
+        let error = dir.run("check --key-transform md5 f words").failure();
+        assert!(
+            error.contains("--key-transform md5: the keys of f were changed by 'sha1"),
+            "{error}"
+        );
+        let info = dir.run("info f").text();
+        assert!(info.contains(&format!("queries   {query}\n")), "{info}");
+        let explained = dir.run("explain f password").text();
+        assert!(explained.contains("after sha1,uppercase)"), "{explained}");
+        // Lines are added as they are.
+        dir.write("more", "B1B3773A05C0ED0176787A4F1574FF0075F7521E\n");
+        dir.run("add f more").ok();
+        assert_eq!(dir.run_with("check f -", b"qwerty\n").text(), "qwerty\n");
+    }
+    // Without transforms, hexadecimal keys are found in either case.
+    dir.run("build -o g list").ok();
+    dir.write("lower", list.to_lowercase());
+    assert_eq!(dir.run("check -c g lower").text(), "2\n");
+    // Bytes of digests take half the space in an input, and are found from both texts.
+    dir.run("build -o h --key-transform unhex list").ok();
+    assert_eq!(dir.run("check -c h lower").text(), "2\n");
+}
+
 #[test]
 fn other_transforms_than_those_of_the_filter_are_refused() {
     let dir = dir();
