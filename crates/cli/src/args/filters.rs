@@ -64,6 +64,31 @@ pub(super) fn probes() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=64)
 }
 
+/// What a writer of filter files notes in them.
+#[derive(Args, Debug)]
+pub(crate) struct NoteArgs {
+    /// Note KEY=TEXT in the filter file, e.g. a source, date or licence; may be repeated
+    #[arg(long = "metadata", value_name = "KEY=TEXT", value_parser = parse_note)]
+    notes: Vec<(String, String)>,
+}
+
+impl NoteArgs {
+    /// Returns the metadata with the notes.
+    ///
+    /// # Errors
+    /// The problem of a note.
+    pub(crate) fn noted(&self, metadata: &str) -> Result<String, String> {
+        self.notes.iter().try_fold(metadata.to_owned(), |metadata, (name, text)| {
+            petal_lines::with_note(&metadata, name, text)
+        })
+    }
+}
+
+fn parse_note(text: &str) -> Result<(String, String), String> {
+    let (name, note) = text.split_once('=').ok_or("expected KEY=TEXT")?;
+    petal_lines::with_note("{}", name, note).map(|_| (name.to_owned(), note.to_owned()))
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct BuildArgs {
     /// Filter file to write
@@ -133,6 +158,8 @@ pub(crate) struct BuildArgs {
     /// e.g. sha1,uppercase; the filter records it
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "format")]
     pub(crate) query_transform: Vec<Transform>,
+    #[command(flatten)]
+    pub(crate) notes: NoteArgs,
     /// Build a filter of another program, with the size that the program would choose
     #[arg(
         long, value_name = "FORMAT", value_parser = formats(),
@@ -318,6 +345,8 @@ pub(crate) struct MergeArgs {
     #[arg(long)]
     pub(crate) fold: bool,
     #[command(flatten)]
+    pub(crate) notes: NoteArgs,
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
     /// Maximum memory, e.g. 4G, 512M or 50% of RAM
     #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
@@ -344,6 +373,8 @@ pub(crate) struct ShrinkArgs {
     )]
     pub(crate) factor: Option<u64>,
     #[command(flatten)]
+    pub(crate) notes: NoteArgs,
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
     /// Maximum memory, e.g. 4G, 512M or 50% of RAM
     #[arg(short, long, value_name = "SIZE", default_value = "50%", value_parser = MemoryLimit::parse)]
@@ -361,6 +392,8 @@ pub(crate) struct FreezeArgs {
     /// Filter file to write
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) notes: NoteArgs,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 }

@@ -7,7 +7,7 @@ use petal_lines::{
     with_spelling,
 };
 
-use super::{filter_failure, foreign, saturation, settings};
+use super::{bad_note, filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
 use crate::error::{Outcome, Result};
 use crate::files::output::Output;
@@ -48,6 +48,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     saturation::note_if_saturated(&filter, &progress);
     let metadata = with_spelling(&filter_metadata(&settings.keys), settings.spellings.of(&inputs));
     let metadata = with_query_transforms(&metadata, &args.query_transform);
+    let metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     if filter.as_dyn().inserted() == 0 {

@@ -3,6 +3,7 @@
 use petal::AnyFilter;
 use petal_lines::Source;
 
+use super::bad_note;
 use crate::args::FreezeArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::filter_file;
@@ -13,7 +14,8 @@ pub(super) fn run(args: &FreezeArgs) -> Result<Outcome> {
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let filter = filter_file::open(&args.filter, &args.secret)?;
     filter.verify().map_err(Failure::of_file(&args.filter))?;
-    let (out, metadata, path) = (&mut output, filter.metadata(), &args.output);
+    let metadata = &args.notes.noted(filter.metadata()).map_err(bad_note)?;
+    let (out, path) = (&mut output, &args.output);
     // The bits are written from the mapped file, without a copy in memory.
     match &filter {
         AnyFilter::Counting(filter) => filter_file::write(filter.as_filter(), metadata, out, path),

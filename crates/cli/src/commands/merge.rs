@@ -5,6 +5,7 @@ use std::path::Path;
 use petal::{AnyFilter, FilterType, Mapped};
 use petal_lines::Source;
 
+use super::bad_note;
 use super::foreign;
 use crate::args::MergeArgs;
 use crate::error::{Failure, Outcome, Result};
@@ -65,6 +66,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         ));
     }
     super::build::warn_if_overfull(filter.as_dyn(), &progress);
+    let metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     Ok(Outcome::Done)

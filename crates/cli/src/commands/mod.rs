@@ -138,6 +138,11 @@ fn filter_failure(path: &Path) -> impl Fn(petal_lines::Error) -> Failure + '_ {
     }
 }
 
+/// The failure of a note for a filter file.
+fn bad_note(problem: String) -> Failure {
+    Failure::Message(format!("--metadata: {problem}"))
+}
+
 /// Advances the clock of a windowed filter.
 fn advance(filter: &mut AnyFilter, clock: &Clock) {
     if let AnyFilter::Windowed(filter) = filter {

@@ -6,6 +6,7 @@ use petal::embed::Layout;
 use petal::{AnyFilter, Filter, Mapped, Membership, QuotientFilter};
 use petal_lines::Source;
 
+use super::bad_note;
 use crate::args::ShrinkArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::filter_file;
@@ -70,7 +71,8 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::rate(stats.target_fpr),
         ));
     }
-    filter_file::write(smaller.as_dyn(), filter.metadata(), &mut output, &args.output)?;
+    let metadata = args.notes.noted(filter.metadata()).map_err(bad_note)?;
+    filter_file::write(smaller.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     Ok(Outcome::Done)
 }

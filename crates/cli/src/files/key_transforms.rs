@@ -100,10 +100,12 @@ fn refuse_others(path: &Path, settings: &Settings<'_>, recorded: &[Transform]) -
 
 /// Returns an error if the keys of two filters were changed in different ways.
 pub(crate) fn check_equal(left: (&Path, &str), right: (&Path, &str)) -> Result<()> {
+    let queries = [left, right].map(|(path, metadata)| of_queries(path, metadata));
     let lists = [left, right].map(|(path, metadata)| of_filter(path, metadata));
     let [one, other] = lists;
     let (one, other) = (one?.unwrap_or_default(), other?.unwrap_or_default());
-    if one == other {
+    let [one_queries, other_queries] = queries;
+    if one == other && one_queries?.unwrap_or_default() == other_queries?.unwrap_or_default() {
         return Ok(());
     }
     let named = |list: &[Transform]| match list {

@@ -132,6 +132,32 @@ pub fn recorded_query_transforms(
     }
 }
 
+/// The fields that petal writes.
+const RESERVED: [&str; 7] =
+    ["producer", KEYS, KEY_TRANSFORM, QUERY_TRANSFORM, LINE_ENDS, HEX_CASE, LOG_ID];
+
+/// Returns the metadata with a field of the user's, such as a source, a date or a licence.
+///
+/// # Errors
+/// If the name is not one of letters, digits, `_`, `-` and `.`, or is one of petal's own; if the text has
+/// control characters; if the metadata is no object of JSON.
+pub fn with_note(metadata: &str, name: &str, text: &str) -> std::result::Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_plain) {
+        return Err(format!("'{name}' is no name; use letters, digits, '_', '-' and '.'"));
+    }
+    if RESERVED.contains(&name) {
+        return Err(format!("'{name}' is a field of petal's own; use another name"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(format!("the text of '{name}' has a control character; leave it out"));
+    }
+    if !matches!(serde_json::from_str(metadata), Ok(serde_json::Value::Object(_))) {
+        return Err("the filter's metadata is no object of JSON, which could have it".to_owned());
+    }
+    Ok(with_field(metadata, name, text))
+}
+
 /// Returns whether it is the metadata of a filter of lines, of this version or another one.
 fn is_of_lines(metadata: &str) -> bool {
     recorded_transforms(metadata) != Ok(None)
@@ -296,6 +322,19 @@ mod tests {
             assert_eq!(recorded.and_then(Spelling::hex_case), None, "{other}");
             assert_eq!(union_metadata((&texts[2], 1), (other, 0)), with_keys_of(&texts[2], other));
         }
+    }
+
+    #[test]
+    fn notes_are_fields_beside_those_of_petal() {
+        let noted = with_note(METADATA, "source", "a \"list\"").unwrap();
+        assert!(noted.ends_with(r#","source":"a \"list\""}"#), "{noted}");
+        assert_eq!(recorded_keys(&noted), [LINES]);
+        assert_eq!(with_note(&noted, "source", "b").unwrap(), noted.replace("a \\\"list\\\"", "b"));
+        for name in ["", "a b", "keys", "hex_case", "producer", "\u{e4}"] {
+            assert!(with_note(METADATA, name, "x").is_err(), "{name}");
+        }
+        assert!(with_note(METADATA, "a", "x\ny").is_err());
+        assert!(with_note("text", "a", "x").is_err());
     }
 
     #[test]
