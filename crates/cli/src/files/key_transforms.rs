@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use petal_lines::{
-    HexCase, KeySpec, Settings, Spelling, Transform, recorded_query_transforms,
-    recorded_transforms, transforms_text,
+    KeySpec, Settings, Spelling, Transform, recorded_query_transforms, recorded_transforms,
+    transforms_text,
 };
 
 use crate::error::{Failure, Result};
@@ -42,11 +42,7 @@ pub(crate) fn of_spelled_queries(
     spelling: Option<Spelling>,
 ) -> Result<Option<Vec<Transform>>> {
     let Some(mut transforms) = of_queries(path, metadata)? else { return Ok(None) };
-    let case = match spelling.and_then(Spelling::hex_case) {
-        Some(HexCase::Lower) => Some(Transform::Lowercase),
-        Some(HexCase::Upper) => Some(Transform::Uppercase),
-        None => None,
-    };
+    let case = spelling.and_then(Spelling::transform_to_case);
     transforms.extend(case.filter(|case| transforms.last() != Some(case)));
     Ok(Some(transforms))
 }

@@ -105,6 +105,15 @@ impl Spelling {
         }
     }
 
+    /// Returns the transform that gives other keys the case of these, if all are hexadecimal in one case.
+    #[must_use]
+    pub fn transform_to_case(self) -> Option<Transform> {
+        self.hex_case().map(|case| match case {
+            HexCase::Lower => Transform::Lowercase,
+            HexCase::Upper => Transform::Uppercase,
+        })
+    }
+
     /// Returns why no key, or only some, can equal a key of a filter; `filter` is `None` if the filter
     /// does not record how its keys are spelled.
     #[must_use]
