@@ -1,13 +1,14 @@
 //! Compares `memory_usage` with the memory of the process, and checks that no operation needs a
 //! second copy.
 //!
-//! Small filters are on the heap, which an allocator counts; large ones are maps, whose resident
-//! pages the system counts. Both counts are for the whole process, so there is one test.
+//! Small filters are on the heap, which an allocator counts for each thread; large ones are maps, whose
+//! resident pages the system counts for the whole process, so there is one test.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::alloc::{GlobalAlloc, Layout as AllocLayout, System};
+use std::cell::Cell;
 use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use petal::embed::Layout;
 use petal::{
@@ -21,12 +22,15 @@ use petal::{
 /// The system allocator, with counters of current and peak bytes.
 struct Counted;
 
-static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
 
 fn more(size: usize) {
-    let allocated = ALLOCATED.fetch_add(size, Ordering::Relaxed) + size;
-    PEAK.fetch_max(allocated, Ordering::Relaxed);
+    let allocated = ALLOCATED.get() + size;
+    ALLOCATED.set(allocated);
+    PEAK.set(PEAK.get().max(allocated));
 }
 
 #[expect(unsafe_code, reason = "an allocator that counts is an unsafe trait's implementation")]
@@ -45,7 +49,8 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: AllocLayout) {
-        ALLOCATED.fetch_sub(layout.size(), Ordering::Relaxed);
+        // Another thread may have allocated it.
+        ALLOCATED.set(ALLOCATED.get().saturating_sub(layout.size()));
         // SAFETY: as above.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -56,10 +61,10 @@ static ALLOCATOR: Counted = Counted;
 
 /// Returns the bytes that `work` leaves on the heap, and its peak.
 fn heap<T>(work: impl FnOnce() -> T) -> (T, usize, usize) {
-    let before = ALLOCATED.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = ALLOCATED.get();
+    PEAK.set(before);
     let result = work();
-    let (after, peak) = (ALLOCATED.load(Ordering::Relaxed), PEAK.load(Ordering::Relaxed));
+    let (after, peak) = (ALLOCATED.get(), PEAK.get());
     (result, after.saturating_sub(before), peak - before)
 }
 

@@ -1,4 +1,5 @@
-//! CPU time (of the second run of each command) and memory of filters that a command creates and that grow from the default capacity.
+//! CPU time and memory of filters that a command creates and that grow from the default capacity. The time is
+//! that of the second run of each command.
 
 use crate::Args;
 use crate::rows::{Figure, Rows};

@@ -903,7 +903,7 @@ mod tests {
     fn too_little_memory_for_the_appended_pages_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f.exact");
-        let mut log = new_log(&path, 1 << 20);
+        let mut log = new_log(&path, 3 << 20);
         (0..10_000).for_each(|line| assert!(add(&mut log, &path, line, true)));
         save(&mut log, &path);
         assert!(log.appends() && log.sorted.pages == 0);
