@@ -55,6 +55,7 @@ mod select;
 pub(crate) mod shared;
 #[cfg(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128")))]
 mod simd128;
+pub(crate) mod substitution;
 #[cfg(test)]
 mod tests;
 pub(crate) mod vector_quotient;

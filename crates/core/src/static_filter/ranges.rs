@@ -26,11 +26,7 @@ pub trait HashRanges: Send {
     ///
     /// # Errors
     /// If they cannot be read, or the function returns an error.
-    fn read(
-        &mut self,
-        range: u64,
-        take: &mut dyn FnMut(&mut dyn ExactSizeIterator<Item = u64>) -> Result<()>,
-    ) -> Result<()>;
+    fn read(&mut self, range: u64, take: &mut dyn FnMut(&[u64]) -> Result<()>) -> Result<()>;
 }
 
 /// Where the builder of a static filter puts hashes that do not fit in memory.
@@ -79,10 +75,13 @@ impl<'a> Spill<'a> {
 const LEAST_ROOM: u64 = 16;
 const LEAST_MEMORY: u64 = 1 << 20;
 
-/// The hash of a layer: a function, and its seed.
+/// The hash of a layer: a function, its inverse if it has one, and its seed.
 #[derive(Clone, Copy)]
 pub(super) struct Mix {
     pub(super) function: fn(u64, u64) -> u64,
+    /// With an inverse, ranges have the mixed hashes, which are mixed once instead of whenever they are
+    /// read.
+    pub(super) inverse: Option<fn(u64, u64) -> u64>,
     pub(super) seed: u64,
 }
 
@@ -90,6 +89,12 @@ impl Mix {
     #[inline]
     pub(super) fn of(self, hash: u64) -> u64 {
         (self.function)(hash, self.seed)
+    }
+
+    /// Returns the hash that was mixed, given what is in the ranges.
+    #[inline]
+    fn restore(self, stored: u64) -> u64 {
+        self.inverse.map_or(stored, |inverse| inverse(stored, self.seed))
     }
 }
 
@@ -100,6 +105,11 @@ pub(super) struct RangedKeys<'a> {
     mix: Mix,
     /// The number of keys, with duplicates.
     keys: u64,
+}
+
+/// Returns whether the keys of each list are the other ones.
+fn lists_of<K: HashedKey>() -> &'static [bool] {
+    if K::HAS_LIST { &[false, true] } else { &[false] }
 }
 
 /// Hashes that go to ranges at once.
@@ -125,13 +135,13 @@ impl<'a> RangedKeys<'a> {
         reserve(&mut hashes, PIECE.min(keys.len()))?;
         reserve(&mut places, PIECE.min(keys.len()))?;
         for keys in keys.chunks(PIECE) {
-            for (list, other) in self.lists.iter_mut().zip([false, true]) {
+            for (list, other) in self.lists.iter_mut().zip(lists_of::<K>()) {
                 hashes.clear();
                 places.clear();
-                let listed = keys.iter().filter(|key| key.is_other() == other);
+                let listed = keys.iter().filter(|key| key.is_other() == *other);
                 hashes.extend(listed.map(|key| key.hash()));
                 places.extend(hashes.iter().map(|&hash| self.mix.of(hash)));
-                list.extend(&places, &hashes)?;
+                list.extend(&places, if self.mix.inverse.is_some() { &places } else { &hashes })?;
             }
         }
         self.keys += keys.len() as u64;
@@ -169,13 +179,13 @@ impl<'a> RangedKeys<'a> {
         &mut self,
         mut look: impl FnMut(&[u64]) -> Result<()>,
     ) -> Result<()> {
-        let mut hashes = Vec::new();
+        let (mut hashes, mix) = (Vec::new(), self.mix);
         for range in 0..1 << self.bits() {
             for list in &mut self.lists {
                 list.read(range, &mut |piece| {
                     hashes.clear();
                     grow(&mut hashes, piece.len())?;
-                    hashes.extend(piece);
+                    hashes.extend(piece.iter().map(|&stored| mix.restore(stored)));
                     look(&hashes)
                 })?;
             }
@@ -222,7 +232,8 @@ impl<'a> RangedKeys<'a> {
     ) -> Result<Vec<K>> {
         let (mut buffers, mut all) = (Buffers::<K>::default(), Vec::new());
         for range in 0..1 << self.bits() {
-            buffers.read_with(self, range, |hash| hash, max_keys, threads)?;
+            let mix = self.mix;
+            buffers.read_with(self, range, |stored| mix.restore(stored), max_keys, threads)?;
             grow(&mut all, buffers.new.len())?;
             all.extend_from_slice(&buffers.new);
         }
@@ -256,7 +267,10 @@ impl<K: HashedKey> Buffers<K> {
         let bits = keys.bits();
         // Without the bits that all have, hashes are as evenly spread as those of all ranges.
         let mix = keys.mix;
-        self.read_with(keys, range, |hash| mix.of(hash) << bits, max_keys, threads)?;
+        match mix.inverse {
+            Some(_) => self.read_with(keys, range, |g| g << bits, max_keys, threads)?,
+            None => self.read_with(keys, range, |hash| mix.of(hash) << bits, max_keys, threads)?,
+        }
         grow(&mut self.keys, self.new.len())?;
         let restore = |key: &K| key.with_hash(key.hash() >> bits | range << (64 - bits));
         self.keys.extend(self.new.iter().map(restore));
@@ -274,7 +288,7 @@ impl<K: HashedKey> Buffers<K> {
     ) -> Result<()> {
         let Self { new, spare, .. } = self;
         new.clear();
-        for (list, other) in keys.lists.iter_mut().zip([false, true]) {
+        for (list, &other) in keys.lists.iter_mut().zip(lists_of::<K>()) {
             list.read(range, &mut |piece| {
                 if new.len() + piece.len() > max_keys {
                     // Many are duplicates, unless the hashes are not random.
@@ -284,7 +298,7 @@ impl<K: HashedKey> Buffers<K> {
                     }
                 }
                 grow(new, piece.len())?;
-                new.extend(piece.map(|hash| K::new(change(hash), other)));
+                new.extend(piece.iter().map(|&stored| K::new(change(stored), other)));
                 Ok(())
             })?;
         }

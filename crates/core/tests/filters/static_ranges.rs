@@ -47,14 +47,8 @@ impl HashRanges for Ranges<'_> {
         Ok(())
     }
 
-    fn read(
-        &mut self,
-        range: u64,
-        take: &mut dyn FnMut(&mut dyn ExactSizeIterator<Item = u64>) -> Result<()>,
-    ) -> Result<()> {
-        self.ranges[range as usize]
-            .chunks(1000)
-            .try_for_each(|piece| take(&mut piece.iter().copied()))
+    fn read(&mut self, range: u64, take: &mut dyn FnMut(&[u64]) -> Result<()>) -> Result<()> {
+        self.ranges[range as usize].chunks(1000).try_for_each(take)
     }
 }
 

@@ -68,15 +68,18 @@ impl HashRanges for TempRanges<'_> {
     fn read(
         &mut self,
         range: u64,
-        take: &mut dyn FnMut(&mut dyn ExactSizeIterator<Item = u64>) -> petal::Result<()>,
+        take: &mut dyn FnMut(&[u64]) -> petal::Result<()>,
     ) -> petal::Result<()> {
         if let Some(writer) = self.writer.take() {
             self.streams = writer.finish();
         }
         let Some(stream) = self.streams.get(range as usize) else { return Ok(()) };
+        let mut hashes = Vec::new();
         let look = |block: &[u8]| {
             let (words, _) = block.as_chunks::<8>();
-            take(&mut words.iter().map(|word| u64::from_le_bytes(*word))).map_err(Error::from)
+            hashes.clear();
+            hashes.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+            take(&hashes).map_err(Error::from)
         };
         stream.for_each_block(self.spill_file, look).map_err(wrapped)
     }

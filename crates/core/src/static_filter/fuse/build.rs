@@ -145,7 +145,7 @@ pub(in super::super) fn build(
 
 /// Returns the hash of the first seed.
 pub(in super::super) fn first_hash() -> Mix {
-    Mix { function: |hash, seed| fuse_hash(hash, mixer(seed)), seed: 0 }
+    Mix { function: |hash, seed| fuse_hash(hash, mixer(seed)), inverse: None, seed: 0 }
 }
 
 /// [`build`] from ranges of [`first_hash`]. Only the first seed is tried: that it fails with so many
