@@ -38,7 +38,8 @@ fn package_into(folder: &Path) -> Result {
     let target_dir = folder.to_string_lossy();
     let packages = PUBLISHED.iter().flat_map(|name| ["--package", name]);
     // Uncommitted changes are tested, too.
-    let mut args = vec!["package", "--allow-dirty", "--target-dir", &target_dir];
+    let mut args =
+        vec!["package", "--allow-dirty", "--no-default-features", "--target-dir", &target_dir];
     args.extend(packages);
     Step::cargo(&args).env("CARGO_PROFILE_DEV_DEBUG", "false").run()?;
     let packed = folder.join("package");
@@ -73,13 +74,13 @@ fn refuses_what_it_was_built_without(petal: &Path) -> Result {
     for (input, expected) in [
         (
             "testdata/tables/a.parquet",
-            "petal: testdata/tables/a.parquet: is a Parquet file, expected lines; build petal with the cargo feature \
-             `parquet` to read its columns, or use --text",
+            "petal: testdata/tables/a.parquet: is a Parquet file, expected lines; build petal with its default \
+             features to read its columns, or use --text",
         ),
         (
             "https://***@host/path",
             "petal: https://***@host/path: cannot read: this petal was built without object storage; build it with \
-             `cargo install",
+             its default features",
         ),
     ] {
         let mut command = Command::new(petal);

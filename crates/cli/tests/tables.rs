@@ -155,7 +155,7 @@ mod with_feature {
         }
         dir.write("seen.csv", "url\nhttp://a.example/\n");
         let page = read(&root().join("docs/guides/columns.md"));
-        let needs = |block: &&Block| block.not_run.as_deref() == Some("needs the feature parquet");
+        let needs = |block: &&Block| block.not_run.as_deref() == Some("run by the test of tables");
         let commands = page.blocks.iter().filter(needs);
         for command in commands.flat_map(|block| block.commands("$ ").unwrap()) {
             let run = dir.sh(&command.text.replacen("petal ", "\"$petal\" ", 1));

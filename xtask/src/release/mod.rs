@@ -114,7 +114,15 @@ fn build(tools: &Tools, targets: &[&Target], files: &Path, skipped: &mut Vec<Str
             Some(program) => program,
             // No target runs on this machine; every build of the program writes the same manual.
             None => {
-                Step::cargo(&["build", "--profile", "quick", "--package", "petal-cli"]).run()?;
+                Step::cargo(&[
+                    "build",
+                    "--profile",
+                    "quick",
+                    "--no-default-features",
+                    "--package",
+                    "petal-cli",
+                ])
+                .run()?;
                 target_dir().join("quick/petal")
             }
         };

@@ -1,13 +1,13 @@
 //! Arguments of the commands on filter files.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use petal::FilterType;
 use petal_interop::{Format, KeyType};
-use petal_lines::{MemoryLimit, Transform};
+use petal_lines::{MemoryLimit, Source, Transform};
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
 use super::{EngineArgs, FieldArgs, Inputs, RowArgs, SecretArgs};
@@ -240,10 +240,17 @@ pub(crate) struct RemoveArgs {
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// Filter file, or its address: https://… or s3://…, asked in parts
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: PathBuf,
+    #[arg(value_name = "FILTER", required_unless_present = "filters")]
+    filter: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    inputs: Inputs,
+    /// Ask this filter instead of FILTER; with several, a line is in one of them
+    #[arg(long = "filter", value_name = "FILTER", conflicts_with_all = ["assert_members", "format", "key_type"])]
+    filters: Vec<PathBuf>,
+    /// Print each line after the name of a filter that contains it and a tab, once
+    /// for each such filter
+    #[arg(long, conflicts_with_all = ["invert", "count"])]
+    pub(crate) which: bool,
     /// Print the lines that are certainly not in the filter
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
@@ -270,6 +277,25 @@ pub(crate) struct CheckArgs {
     pub(crate) rows: RowArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+impl CheckArgs {
+    /// Returns the filters.
+    pub(crate) fn filters(&self) -> Vec<&Path> {
+        match &self.filters[..] {
+            [] => self.filter.iter().map(PathBuf::as_path).collect(),
+            filters => filters.iter().map(PathBuf::as_path).collect(),
+        }
+    }
+
+    /// Returns the inputs.
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        match &self.filter {
+            // The filters are named otherwise, so this is the first input.
+            Some(first) if !self.filters.is_empty() => self.inputs.sources_after(first),
+            _ => self.inputs.sources(),
+        }
+    }
 }
 
 #[derive(Args, Debug)]

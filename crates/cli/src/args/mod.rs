@@ -19,7 +19,7 @@ mod setops;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -294,6 +294,14 @@ pub(crate) struct Inputs {
 impl Inputs {
     pub(crate) fn sources(&self) -> Vec<Source> {
         if self.files.is_empty() { vec![Source::Stdin] } else { sources(&self.files) }
+    }
+
+    /// Returns the inputs if there is another one before these.
+    pub(crate) fn sources_after(&self, first: &Path) -> Vec<Source> {
+        std::iter::once(first)
+            .chain(self.files.iter().map(PathBuf::as_path))
+            .map(Source::from_arg)
+            .collect()
     }
 }
 

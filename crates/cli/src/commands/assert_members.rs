@@ -68,7 +68,7 @@ fn missing<F: LineFilter + ?Sized>(
     // The members are keys, one per line.
     let keys = Arc::new(settings.keys.of_listed_keys());
     let settings = Settings { keys, ..settings.clone() };
-    let options = CheckOptions { invert: true, allow: None };
+    let options = CheckOptions { invert: true, ..CheckOptions::default() };
     let checked = match check(&settings, filter, std::slice::from_ref(members), options, None) {
         // A line that is not a valid key is not in the filter.
         Err(error) if error.kind() == ErrorKind::Key => return Ok(Some(messages::lines(&error))),

@@ -1,15 +1,15 @@
 //! `check`: prints the lines that may be in a filter.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use petal::{AnyFilter, Mapped};
 use petal_lines::{
-    AllowList, CheckCounts, CheckOptions, KeySpec, MIN_MEMORY, ObjectUrl, RemoteFile, RemoteFilter,
-    Settings, Source, Spelling, check, recorded_spelling,
+    AllowList, CheckCounts, CheckOptions, FilterGroup, KeySpec, MIN_MEMORY, RemoteFile,
+    RemoteFilter, Settings, Source, Spelling, Transform, check, recorded_spelling,
 };
 
-use super::{advance, assert_members, foreign, is_terminal, print, prints_lines, settings};
+use super::{advance, ask, assert_members, foreign, is_terminal, print, prints_lines, settings};
 use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
@@ -26,25 +26,27 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     settings.keys_only = args.rows.keys_only;
     settings.binary_output = !is_terminal(args.output.as_deref());
     filter_file::check_memory_limit(settings.memory_limit)?;
-    let inputs = args.inputs.sources();
-    let swapped = foreign_file::explain_swapped("check", &args.filter, &inputs);
-    let address = match Source::from_arg(&args.filter) {
-        Source::Object(url) => Some(url),
-        _ => None,
-    };
-    let left = match &address {
-        Some(_) => settings.memory_limit,
-        None => {
-            filter_file::memory_beside(&args.filter, settings.memory_limit).map_err(&swapped)?
-        }
-    };
-    let filter = QueriedFilter::open(args, address, settings.memory_limit).map_err(&swapped)?;
-    let members_settings = filter.settings_of_members(&args.filter, &settings)?;
-    filter.adopt_transforms(&args.filter, &mut settings)?;
-    settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
+    let (paths, inputs) = (args.filters(), args.sources());
+    let mut filters = Vec::with_capacity(paths.len());
+    let mut left = settings.memory_limit;
+    for path in &paths {
+        let swapped = foreign_file::explain_swapped("check", path, &inputs);
+        let filter = QueriedFilter::open(args, path, &mut left).map_err(swapped)?;
+        filters.push(filter);
+    }
+    let members_settings = filters.first().map(|filter| filter.settings_of_members(&settings));
+    let members_settings = members_settings.transpose()?;
+    let transforms = adopt_transforms(&filters, &mut settings)?;
+    settings.memory_limit = left;
+    let all_transforms = || transforms.iter().flatten().chain(&settings.keys.transforms);
+    if ask::is_asked(args, &inputs) && all_transforms().any(Transform::is_digest) {
+        let own = &settings.keys.transforms;
+        let each = transforms.iter().map(|each| if own.is_empty() { each } else { own }.clone());
+        return ask::run(&group(&filters, each));
+    }
     let allow_list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
-    all.push(Source::Path(args.filter.clone()));
+    all.extend(paths.iter().map(|path| Source::Path(path.to_path_buf())));
     all.extend(allow_list.clone());
     let members = args.assert_members.file.as_ref().map(Source::from_arg);
     all.extend(members.clone());
@@ -53,23 +55,34 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let mut output =
         (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;
     let allow = allow_list.map(|list| read_allow_list(&settings, &list)).transpose()?;
-    let options = CheckOptions { invert: args.invert, allow: allow.as_ref() };
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    let names = args.which.then_some(&names[..]);
+    let options = CheckOptions { invert: args.invert, allow: allow.as_ref(), names };
     let sink = output.as_mut().map(Output::writer);
-    if let Some(members) = &members {
-        filter.assert_members(&members_settings, &args.filter, members)?;
+    if let (Some(members), Some(settings), [filter]) = (&members, members_settings, &filters[..]) {
+        filter.assert_members(&settings, members)?;
     }
-    let checked = filter.check(&settings, &inputs, options, sink);
+    let checked = match &filters[..] {
+        [filter] => filter.check(&settings, &inputs, options, sink),
+        _ => check(&settings, &group(&filters, transforms), &inputs, options, sink),
+    };
     progress.finish();
     let is_found = match &checked {
         Ok(CheckCounts { lines, found }) if args.invert => found < lines,
         Ok(CheckCounts { found, .. }) => *found > 0,
         Err(_) => true,
     };
-    spelling::warn_if_different(&settings, filter.spelling(), is_found, &args.filter, &progress);
+    for filter in &filters {
+        let recorded = filter.spelling();
+        spelling::warn_if_different(&settings, recorded, is_found, &filter.path, &progress);
+    }
     let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
     let CheckCounts { found, .. } = checked.map_err(failed)?;
-    if let Some(metadata) = filter.metadata() {
-        key_fields::note_if_not_found(&args.filter, metadata, &settings.keys, is_found, &progress);
+    for filter in &filters {
+        if let Some(metadata) = filter.metadata() {
+            let keys = &settings.keys;
+            key_fields::note_if_not_found(&filter.path, metadata, keys, is_found, &progress);
+        }
     }
     match output {
         Some(output) => output.finish()?,
@@ -78,8 +91,48 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     Ok(if found > 0 { Outcome::Done } else { Outcome::NoneFound })
 }
 
-/// The filter to query.
-enum QueriedFilter {
+/// Returns the filters, which change keys by these transforms.
+fn group(
+    filters: &[QueriedFilter],
+    transforms: impl IntoIterator<Item = Vec<Transform>>,
+) -> FilterGroup<'_> {
+    let mut group = FilterGroup::default();
+    for (filter, transforms) in filters.iter().zip(transforms) {
+        filter.join(&mut group, transforms);
+    }
+    group
+}
+
+/// Makes a job look up keys as the filters record it. If they differ, the job changes no keys; returns the
+/// transforms that each filter makes itself.
+fn adopt_transforms(
+    filters: &[QueriedFilter],
+    settings: &mut Settings<'_>,
+) -> Result<Vec<Vec<Transform>>> {
+    let mut each = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let mut adopted = settings.clone();
+        filter.adopt_transforms(&mut adopted)?;
+        each.push(adopted.keys.transforms.clone());
+    }
+    let common = match each.first() {
+        Some(first) if each.iter().all(|transforms| transforms == first) => first.clone(),
+        _ => Vec::new(),
+    };
+    if !common.is_empty() {
+        each.fill(Vec::new());
+    }
+    settings.keys = Arc::new(KeySpec { transforms: common, ..KeySpec::clone(&settings.keys) });
+    Ok(each)
+}
+
+/// A filter to query.
+struct QueriedFilter {
+    path: PathBuf,
+    kind: Kind,
+}
+
+enum Kind {
     /// A mapped filter.
     Mapped(AnyFilter<Mapped>),
     /// A windowed filter in memory, because advancing its clock changes it; and its metadata.
@@ -91,46 +144,33 @@ enum QueriedFilter {
 }
 
 impl QueriedFilter {
-    fn open(args: &CheckArgs, address: Option<ObjectUrl>, memory: u64) -> Result<Self> {
-        if let Some(url) = address {
-            let file = Arc::new(RemoteFile::open(&url)?);
-            let filter = filter_file::with_secret(&args.filter, &args.secret, |secret| {
-                RemoteFilter::open(&file, secret)
-            });
-            return Ok(Self::Remote(Box::new(filter?)));
-        }
-        let filter =
-            match foreign_file::open(&args.filter, args.foreign.format, memory, &args.secret)? {
-                AnyFile::Foreign(filter) => {
-                    return filter.with_key_type(args.foreign.key_type).map(Self::Foreign);
-                }
-                AnyFile::Native(filter) => filter,
-            };
-        foreign::refuse_key_type(&args.filter, args.foreign)?;
-        if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
-            return Ok(Self::Mapped(filter));
-        }
-        let (mut filter, metadata) = filter_file::read(&args.filter, &args.secret)?;
-        advance(&mut filter, &args.clock);
-        Ok(Self::Read(filter, metadata))
+    /// Opens a filter and subtracts its memory from `left`.
+    fn open(args: &CheckArgs, path: &Path, left: &mut u64) -> Result<Self> {
+        let kind = match Source::from_arg(path) {
+            Source::Object(url) => {
+                let file = Arc::new(RemoteFile::open(&url)?);
+                let filter = filter_file::with_secret(path, &args.secret, |secret| {
+                    RemoteFilter::open(&file, secret)
+                });
+                Kind::Remote(Box::new(filter?))
+            }
+            _ => Kind::open(args, path, left)?,
+        };
+        Ok(Self { path: path.to_path_buf(), kind })
     }
 
     /// Makes a job look up keys as the filter records it; filters of other programs do not.
-    fn adopt_transforms(&self, path: &Path, settings: &mut Settings<'_>) -> Result<()> {
+    fn adopt_transforms(&self, settings: &mut Settings<'_>) -> Result<()> {
         self.metadata().map_or(Ok(()), |metadata| {
-            key_transforms::adopt_for_queries(path, metadata, self.spelling(), settings)
+            key_transforms::adopt_for_queries(&self.path, metadata, self.spelling(), settings)
         })
     }
 
     /// Returns settings with which lines are changed as those that the filter was built from.
-    fn settings_of_members<'a>(
-        &self,
-        path: &Path,
-        settings: &Settings<'a>,
-    ) -> Result<Settings<'a>> {
+    fn settings_of_members<'a>(&self, settings: &Settings<'a>) -> Result<Settings<'a>> {
         let mut members = settings.clone();
         if let Some(metadata) = self.metadata()
-            && let Some(transforms) = key_transforms::of_filter(path, metadata)?
+            && let Some(transforms) = key_transforms::of_filter(&self.path, metadata)?
         {
             let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
             members.keys = Arc::new(keys);
@@ -140,32 +180,23 @@ impl QueriedFilter {
 
     /// Returns the metadata; `None` for filters of other programs.
     fn metadata(&self) -> Option<&str> {
-        match self {
-            Self::Mapped(filter) => Some(filter.metadata()),
-            Self::Read(_, metadata) => Some(metadata),
-            Self::Remote(filter) => Some(filter.metadata()),
-            Self::Foreign(_) => None,
+        match &self.kind {
+            Kind::Mapped(filter) => Some(filter.metadata()),
+            Kind::Read(_, metadata) => Some(metadata),
+            Kind::Remote(filter) => Some(filter.metadata()),
+            Kind::Foreign(_) => None,
         }
     }
 
     /// Returns how the keys of the filter are spelled, if it records that.
     fn spelling(&self) -> Option<Spelling> {
-        let inserted = match self {
-            Self::Mapped(filter) => filter.as_dyn().inserted(),
-            Self::Read(filter, _) => filter.as_dyn().inserted(),
-            Self::Remote(filter) => filter.inserted(),
-            Self::Foreign(filter) => return filter.spelling(),
+        let inserted = match &self.kind {
+            Kind::Mapped(filter) => filter.as_dyn().inserted(),
+            Kind::Read(filter, _) => filter.as_dyn().inserted(),
+            Kind::Remote(filter) => filter.inserted(),
+            Kind::Foreign(filter) => return filter.spelling(),
         };
         recorded_spelling(self.metadata()?, inserted)
-    }
-
-    /// Returns the memory that remains beside another program's filter; a compressed one is larger
-    /// than its file.
-    fn memory_beside(&self, memory: u64) -> Option<u64> {
-        match self {
-            Self::Mapped(_) | Self::Read(..) | Self::Remote(_) => None,
-            Self::Foreign(filter) => Some(memory.saturating_sub(filter.memory()).max(MIN_MEMORY)),
-        }
     }
 
     fn check(
@@ -175,30 +206,63 @@ impl QueriedFilter {
         options: CheckOptions<'_>,
         sink: Option<&mut (dyn std::io::Write + Send)>,
     ) -> petal_lines::Result<CheckCounts> {
-        match self {
-            Self::Mapped(filter) => check(settings, filter.as_dyn(), inputs, options, sink),
-            Self::Read(filter, _) => check(settings, filter.as_dyn(), inputs, options, sink),
-            Self::Foreign(filter) => check(settings, filter, inputs, options, sink),
-            Self::Remote(filter) => check(settings, &**filter, inputs, options, sink),
+        match &self.kind {
+            Kind::Mapped(filter) => check(settings, filter.as_dyn(), inputs, options, sink),
+            Kind::Read(filter, _) => check(settings, filter.as_dyn(), inputs, options, sink),
+            Kind::Foreign(filter) => check(settings, filter, inputs, options, sink),
+            Kind::Remote(filter) => check(settings, &**filter, inputs, options, sink),
+        }
+    }
+
+    /// Adds the filter to a group.
+    fn join<'a>(&'a self, group: &mut FilterGroup<'a>, transforms: Vec<Transform>) {
+        match &self.kind {
+            Kind::Mapped(filter) => group.push(filter.as_dyn(), transforms),
+            Kind::Read(filter, _) => group.push(filter.as_dyn(), transforms),
+            Kind::Foreign(filter) => group.push(filter, transforms),
+            Kind::Remote(filter) => group.push(&**filter, transforms),
         }
     }
 
     /// Returns an error unless the filter contains all lines of `members`.
-    fn assert_members(&self, settings: &Settings<'_>, path: &Path, members: &Source) -> Result<()> {
-        match self {
-            Self::Mapped(filter) => {
+    fn assert_members(&self, settings: &Settings<'_>, members: &Source) -> Result<()> {
+        let path = &self.path;
+        match &self.kind {
+            Kind::Mapped(filter) => {
                 assert_members::in_native(settings, filter.as_dyn(), path, members)
             }
-            Self::Read(filter, _) => {
+            Kind::Read(filter, _) => {
                 assert_members::in_native(settings, filter.as_dyn(), path, members)
             }
-            Self::Foreign(filter) => assert_members::in_foreign(settings, filter, path, members),
-            Self::Remote(filter) => assert_members::in_native(settings, &**filter, path, members),
+            Kind::Foreign(filter) => assert_members::in_foreign(settings, filter, path, members),
+            Kind::Remote(filter) => assert_members::in_native(settings, &**filter, path, members),
         }
     }
 }
 
-/// Reads the allow list, which may take all the memory that the settings leave.
+impl Kind {
+    fn open(args: &CheckArgs, path: &Path, left: &mut u64) -> Result<Self> {
+        let beside = filter_file::memory_beside(path, *left)?;
+        let filter = match foreign_file::open(path, args.foreign.format, *left, &args.secret)? {
+            AnyFile::Foreign(filter) => {
+                let filter = filter.with_key_type(args.foreign.key_type)?;
+                // A compressed one is larger than its file.
+                *left = left.saturating_sub(filter.memory()).max(MIN_MEMORY);
+                return Ok(Self::Foreign(filter));
+            }
+            AnyFile::Native(filter) => filter,
+        };
+        *left = beside;
+        foreign::refuse_key_type(path, args.foreign)?;
+        if !matches!(&filter, AnyFilter::Windowed(filter) if filter.window_ticks().is_some()) {
+            return Ok(Self::Mapped(filter));
+        }
+        let (mut filter, metadata) = filter_file::read(path, &args.secret)?;
+        advance(&mut filter, &args.clock);
+        Ok(Self::Read(filter, metadata))
+    }
+}
+
 fn read_allow_list(settings: &Settings<'_>, list: &Source) -> Result<AllowList> {
     let keys = Arc::new(settings.keys.of_listed_keys());
     let settings = Settings { keys, ..settings.clone() };

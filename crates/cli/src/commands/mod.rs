@@ -1,6 +1,7 @@
 //! The commands, one file each, and what they share.
 
 mod add;
+mod ask;
 mod assert_members;
 mod build;
 mod check;

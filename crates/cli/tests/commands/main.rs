@@ -35,4 +35,5 @@ mod resume;
 mod secret_file;
 mod seen;
 mod setops;
+mod several_filters;
 mod spelling;

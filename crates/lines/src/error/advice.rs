@@ -163,7 +163,7 @@ impl Advice {
             }
             Self::FindCommonLines => "find them as the lines common to both".to_owned(),
             Self::BuildWithTables => {
-                "build petal with the cargo feature `parquet` to read its columns".to_owned()
+                "build petal with its default features to read its columns".to_owned()
             }
             Self::Other(text) => text.clone(),
         }

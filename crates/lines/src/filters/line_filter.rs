@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::scan::BadLine;
 
 /// The hash function of a filter.
-pub trait LineHash: Sync {
+pub trait LineHash: Send + Sync {
     /// Returns the maximum number of words of a hash. Batches have fewer lines if there are more
     /// words.
     fn words(&self) -> usize;
@@ -32,7 +32,12 @@ pub trait LineFilter: Sync {
     /// Returns the hash function.
     fn line_hash(&self) -> Self::Hash;
 
-    /// Looks up hashes: `found` gets a result for each line.
+    /// Returns the number of filters that are asked: more than 1 for those of a group.
+    fn filters(&self) -> usize {
+        1
+    }
+
+    /// Looks up hashes: `found` gets a result for each line, those of the first filter first.
     ///
     /// # Errors
     /// If the filter cannot be read.

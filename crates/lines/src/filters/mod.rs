@@ -3,6 +3,7 @@
 mod allow_list;
 mod build;
 mod fill;
+mod filter_group;
 mod hashing;
 mod line_buffer;
 mod line_filter;
@@ -16,6 +17,7 @@ mod temp_hashes;
 pub use allow_list::AllowList;
 pub use build::{BuiltFilter, build, explain_full};
 pub use fill::{FillCounts, RemoveCounts, count_lines, fill, remove};
+pub use filter_group::{FilterGroup, GroupHash};
 pub use line_buffer::LineBuffer;
 pub use line_filter::{LineFilter, LineFilterMut, LineHash};
 pub use metadata::{

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
+use petal::BatchResults;
+
 use super::allow_list::AllowList;
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilter, LineHash as _};
@@ -24,6 +26,20 @@ pub struct CheckCounts {
     pub found: u64,
 }
 
+/// The answers of filters about the lines of a batch.
+struct Answers<'a> {
+    results: &'a BatchResults,
+    lines: usize,
+    filters: usize,
+}
+
+impl Answers<'_> {
+    /// Returns the numbers of the filters that contain a line.
+    fn of(&self, line: usize) -> impl Iterator<Item = usize> {
+        (0..self.filters).filter(move |filter| self.results.get(filter * self.lines + line))
+    }
+}
+
 /// Options of a query.
 #[derive(Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
@@ -31,10 +47,13 @@ pub struct CheckOptions<'a> {
     pub invert: bool,
     /// Lines that are reported as absent in any case.
     pub allow: Option<&'a AllowList>,
+    /// Print each line once for each filter that contains it, after the filter's name and a tab. The
+    /// names are those of all filters in order.
+    pub names: Option<&'a [String]>,
 }
 
-/// Prints the lines that a filter may contain, or with [`CheckOptions::invert`] those that it does
-/// not contain. Without `output` they are only counted.
+/// Prints the lines that a filter, or one of a [`FilterGroup`](super::FilterGroup), may contain; with
+/// [`CheckOptions::invert`] those that none contains. Without `output` they are only counted.
 pub fn check<F: LineFilter + ?Sized>(
     settings: &Settings<'_>,
     filter: &F,
@@ -61,7 +80,8 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     let mut rows = context.row_outputs(outputs, inputs)?;
     let mut printer = context.started_printer(rows.outputs(), inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
-    let hash = hashing(hash);
+    let (hash, filters) = (hashing(hash), filter.filters());
+    let mut named = Vec::new();
     let failed = Mutex::new(None);
     let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
         hash(batch, scratch);
@@ -73,9 +93,9 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
             failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             return;
         }
-        let answers = &scratch.results;
+        let answers = Answers { results: &scratch.results, lines: batch.len(), filters };
         let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.key(line)));
-        let found = |line| answers.get(line) && !allowed(line);
+        let found = |line| answers.of(line).next().is_some() && !allowed(line);
         scratch.selected.extend((0..batch.len()).filter(|&line| found(line) != options.invert));
     };
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
@@ -84,8 +104,20 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
         if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
         }
+        let answers = Answers { results: &scratch.results, lines: batch.len(), filters };
         for &line in &scratch.selected {
-            printer.line(batch.line(line))?;
+            match options.names {
+                None => printer.line(batch.line(line))?,
+                Some(names) => {
+                    for filter in answers.of(line) {
+                        named.clear();
+                        named.extend_from_slice(names.get(filter).map_or(&[], String::as_bytes));
+                        named.push(b'\t');
+                        named.extend_from_slice(batch.line(line));
+                        printer.line(&named)?;
+                    }
+                }
+            }
         }
         if live && !batch.more {
             printer.flush()?;

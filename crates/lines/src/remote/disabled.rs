@@ -49,8 +49,8 @@ impl ReadAhead {
 }
 
 fn unsupported() -> io::Error {
-    let text = "this petal was built without object storage; build it with `cargo install petal-cli \
-                --features object-store`, or copy the object to a file";
+    let text = "this petal was built without object storage; build it with its default features, or \
+                copy the object to a file";
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 

@@ -158,7 +158,8 @@ pub(super) fn check_job(
             let mut output = target.open(&all, reporter)?;
             let allow =
                 (!allow.is_empty()).then(|| read_allow_list(&settings, &allow)).transpose()?;
-            let query = CheckOptions { invert: check_options.invert, allow: allow.as_ref() };
+            let (invert, allow) = (check_options.invert, allow.as_ref());
+            let query = CheckOptions { invert, allow, ..CheckOptions::default() };
             let filter = filter.get();
             let hash = {
                 let state = filter.read_detached()?;

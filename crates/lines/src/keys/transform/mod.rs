@@ -165,6 +165,12 @@ impl Transform {
         to.extend_from_slice(changed.as_deref().unwrap_or(key));
     }
 
+    /// Returns whether the result is a digest, from which the key cannot be computed.
+    #[must_use]
+    pub fn is_digest(&self) -> bool {
+        matches!(self, T::Md5 | T::Sha1 | T::Sha256 | T::Ntlm)
+    }
+
     /// Returns how many times longer than the keys of a batch the results can be. A batch has one key for
     /// 16 bytes that are read, and a digest has at most 64.
     pub(super) fn max_growth(&self) -> u64 {
