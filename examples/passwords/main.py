@@ -8,35 +8,10 @@ import resource
 import shlex
 import subprocess
 import tempfile
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-
-def breached(number: int) -> str:
-    return f"password-{number}"
-
-
-def listed(count: int) -> Iterator[tuple[str, int]]:
-    """Returns hashes in order, each with how often it was seen; every 50th is padding, which nobody used."""
-    hashes = ((hashlib.sha1(breached(n).encode()).hexdigest().upper(), n % 50) for n in range(count))
-    return iter(sorted(hashes))
-
-
-def write_list(path: Path, count: int) -> None:
-    """Writes the list as one file of lines that end with CRLF."""
-    path.write_text("".join(f"{name}:{seen}\r\n" for name, seen in listed(count)), newline="")
-
-
-def write_ranges(folder: Path, count: int, start: str) -> None:
-    """Writes the hashes that start with `start` as range files, of which each is named by five digits."""
-    folder.mkdir()
-    ranges: dict[str, list[str]] = {}
-    for name, seen in listed(count):
-        if name.startswith(start):
-            ranges.setdefault(name[:5], []).append(f"{name[5:]}:{seen}")
-    for prefix, lines in ranges.items():
-        (folder / f"{prefix}.txt").write_text("\r\n".join(lines), newline="")
+from pwned_list import breached, write_list, write_ranges
 
 
 def run(command: str, folder: Path, keys: Iterable[str] = ()) -> list[str]:
@@ -60,9 +35,9 @@ def main() -> None:
         padding = len(range(0, args.hashes, 50))
         print(f"{args.hashes:,} hashes, {padding:,} of them padding: {(folder / 'pwned.txt').stat().st_size:,} bytes")
         options = f"--type static -p {args.fpr} --counts --query-transform sha1"
-        start = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        start = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         run(f"petal build {options} -o pwned.petal pwned.txt", folder)
-        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - start[1]
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - start
         run(f"petal build {options} --prefix-from-name -o ranges.petal ranges", folder)
         size = (folder / "pwned.petal").stat().st_size
         bits = 8 * size / (args.hashes - padding)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from main import breached, write_list, write_ranges
+from pwned_list import breached, write_list, write_ranges
 
 MAIN = Path(__file__).with_name("main.py")
 
