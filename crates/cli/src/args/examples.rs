@@ -87,6 +87,8 @@ Examples:
   petal check -c seen.petal urls.txt       count the lines that match
   petal check --allow fine.txt blocked.petal hosts.txt
                                            except known false positives
+  petal check --filter bad.petal --filter worse.petal --which hosts.txt
+                                           lines after the filters' names
   petal check hashlookup.bloom sums.txt    a filter of another program
   petal check --key-type int64 --assert-members some.txt users.bf ids.txt
                                            integer keys; some.txt must match
