@@ -23,7 +23,7 @@ const SQLITE: &str = "petal-bench-vs/lab,petal-example-crawler/sqlite";
 
 /// What every test of the workspace is compiled with: all crates, all features of the program, and SQLite. Another
 /// selection would compile the crates once more.
-pub(crate) const WORKSPACE: [&str; 5] = ["--workspace", "--features", SQLITE];
+pub(crate) const WORKSPACE: [&str; 3] = ["--workspace", "--features", SQLITE];
 
 /// Builds all tests of the workspace.
 pub(crate) fn build_tests() -> Result {

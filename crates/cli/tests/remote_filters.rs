@@ -1,0 +1,152 @@
+//! `check` of a filter on a web server that answers wrongly: one line, after a bounded time, in bounded memory.
+
+#![cfg(feature = "object-store")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{RunOutput, TestDir, run_with_input};
+
+/// How a server answers the requests after the first one, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    Right,
+    /// The whole file, whatever is asked for.
+    Whole,
+    /// Other bytes than those that were asked for.
+    OtherRange,
+    /// Half of the bytes, then nothing.
+    Half,
+    /// A byte more than was asked for, in the length and in the body.
+    Longer,
+    /// A body that never ends.
+    Endless,
+    /// Another version with each request.
+    OtherVersions,
+    /// A version with the first request only.
+    NoVersion,
+    /// Bytes that are said to be compressed.
+    Compressed,
+    /// A file that is said to be longer.
+    OtherLength,
+}
+
+/// Serves a file, and returns its address.
+fn serve(file: Vec<u8>, answers: Answers) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/known.petal", listener.local_addr().unwrap());
+    let requests = Arc::new(AtomicUsize::new(0));
+    let (file, counted) = (Arc::new(file), Arc::clone(&requests));
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (file, counted) = (Arc::clone(&file), Arc::clone(&counted));
+            // The client may close the connection at any time.
+            std::thread::spawn(move || {
+                let _ = answer(&client.unwrap(), &file, answers, &counted);
+            });
+        }
+    });
+    (address, requests)
+}
+
+fn answer(
+    mut client: &TcpStream,
+    file: &[u8],
+    answers: Answers,
+    requests: &AtomicUsize,
+) -> std::io::Result<()> {
+    let mut head = String::new();
+    for line in BufReader::new(client).lines() {
+        match line?.to_lowercase() {
+            line if line.is_empty() => break,
+            line => head += &(line + "\n"),
+        }
+    }
+    let number = requests.fetch_add(1, Ordering::SeqCst);
+    let range = head.split_once("range: bytes=").and_then(|(_, range)| range.lines().next());
+    let Some((start, end)) = range.and_then(|range| range.split_once('-')) else {
+        let length = file.len();
+        write!(client, "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: {length}\r\n\r\n")?;
+        return if head.starts_with("head") { Ok(()) } else { client.write_all(file) };
+    };
+    let start: usize = start.parse().unwrap();
+    let end = end.parse().map_or(file.len(), |end: usize| end + 1).min(file.len());
+    let answers =
+        if number == 0 && answers != Answers::Compressed { Answers::Right } else { answers };
+    let mut etag = "ETag: \"1\"\r\n".to_owned();
+    let (mut from, mut length, mut total) = (start, end - start, file.len());
+    match answers {
+        Answers::Whole => {
+            write!(client, "HTTP/1.1 200 OK\r\n{etag}Content-Length: {total}\r\n\r\n")?;
+            return client.write_all(file);
+        }
+        Answers::OtherRange => from = start.saturating_sub(1),
+        Answers::Longer => length += 1,
+        Answers::OtherVersions => etag = format!("ETag: \"{number}\"\r\n"),
+        Answers::NoVersion => etag.clear(),
+        Answers::Compressed => etag += "Content-Encoding: gzip\r\n",
+        Answers::OtherLength => total += 64,
+        Answers::Endless => {
+            write!(client, "HTTP/1.1 206 Partial Content\r\n{etag}Transfer-Encoding: chunked\r\n")?;
+            write!(client, "Content-Range: bytes {start}-{}/{total}\r\n\r\n", end - 1)?;
+            loop {
+                client.write_all(b"400\r\n")?;
+                client.write_all(&[7; 0x400])?;
+                client.write_all(b"\r\n")?;
+            }
+        }
+        Answers::Right | Answers::Half => {}
+    }
+    let last = from + length - 1;
+    write!(client, "HTTP/1.1 206 Partial Content\r\n{etag}Content-Length: {length}\r\n")?;
+    write!(client, "Connection: close\r\nContent-Range: bytes {from}-{last}/{total}\r\n\r\n")?;
+    let mut body = file[from.min(file.len())..(last + 1).min(file.len())].to_vec();
+    body.resize(length, 0);
+    body.truncate(if answers == Answers::Half { length / 2 } else { length });
+    client.write_all(&body)
+}
+
+fn check(dir: &TestDir, address: &str) -> RunOutput {
+    let mut command = dir.petal(&format!("check -m 64M {address} some"));
+    command.env("AWS_MAX_ATTEMPTS", "1");
+    run_with_input(command, b"")
+}
+
+#[test]
+fn wrong_answers_are_one_line() {
+    use Answers::*;
+    let dir = TestDir::new();
+    let lines =
+        |range: std::ops::Range<u32>| -> String { range.map(|n| format!("{n:040X}\n")).collect() };
+    dir.write("members", lines(0..300_000));
+    dir.write("some", lines(299_000..301_000));
+    for filter in ["--type static -p 1e-6", "--type classic -p 1e-6"] {
+        dir.run(&format!("build {filter} -o known.petal members")).ok();
+        let (address, _) = serve(dir.read("known.petal"), Right);
+        assert_eq!(check(&dir, &address).text(), lines(299_000..300_000), "{filter}");
+        for wrong in [
+            Whole,
+            OtherRange,
+            Half,
+            Longer,
+            Endless,
+            OtherVersions,
+            NoVersion,
+            Compressed,
+            OtherLength,
+        ] {
+            let (address, requests) = serve(dir.read("known.petal"), wrong);
+            let run = check(&dir, &address);
+            assert_eq!(run.code, Some(2), "{wrong:?}: {} {}", run.out.len(), run.err);
+            assert_eq!(run.err.lines().count(), 1, "{wrong:?}: {}", run.err);
+            assert!(run.err.starts_with(&format!("petal: {address}: ")), "{wrong:?}: {}", run.err);
+            let (peak, requests) = (run.peak >> 20, requests.load(Ordering::SeqCst));
+            assert!(peak < 80 && requests < 3000, "{wrong:?}: {peak} MiB, {requests} requests");
+            println!("{wrong:?}: {}", run.err.trim());
+        }
+    }
+}
