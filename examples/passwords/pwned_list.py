@@ -12,7 +12,7 @@ def breached(number: int) -> str:
 
 
 def listed(count: int) -> Iterator[tuple[str, int]]:
-    """Returns hashes in order, each with how often it was seen; every 50th is padding, which nobody used."""
+    """Returns hashes in order, each with how often it was seen; one in 50 is padding, with a count of 0."""
     hashes = ((hashlib.sha1(breached(n).encode()).hexdigest().upper(), n % 50) for n in range(count))
     return iter(sorted(hashes))
 

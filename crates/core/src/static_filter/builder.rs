@@ -4,7 +4,7 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
-use super::keys::{CollectedKeys, KeyCollector};
+use super::collector::{CollectedKeys, KeyCollector};
 use super::ranges::{HashStore, Spill};
 use super::{FilterInfo, StaticFilter, Table, Wanted, fuse, ribbon};
 use crate::batch::CHUNK;

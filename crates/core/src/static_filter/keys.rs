@@ -1,11 +1,9 @@
-//! The keys of a filter that is built: their hashes, in memory or in ranges of a store.
+//! The keys of a filter that is built: their hashes, and which of two lists they are in.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 
-use super::ranges::{Mix, RangedKeys, Spill};
-use super::sort::reserve;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A hash, and which of two lists it is in if the filter tells them apart.
 pub(super) trait HashedKey: Copy + Default + Ord + Send + Sync {
@@ -63,52 +61,6 @@ impl HashedKey for ListedKey {
     }
 }
 
-/// Keys on their way to a layer: in memory until they are too many.
-pub(super) struct KeyCollector<'a, K> {
-    spill: Option<Spill<'a>>,
-    mix: Mix,
-    memory: Vec<K>,
-    ranges: Option<RangedKeys<'a>>,
-}
-
-/// The keys of a [`KeyCollector`].
-pub(super) enum CollectedKeys<'a, K> {
-    Memory(Vec<K>),
-    Ranges(RangedKeys<'a>),
-}
-
-impl<'a, K: HashedKey> KeyCollector<'a, K> {
-    /// `mix`: the hash of the layer that the keys go to.
-    pub(super) fn new(spill: Option<Spill<'a>>, mix: Mix) -> Self {
-        Self { spill, mix, memory: Vec::new(), ranges: None }
-    }
-
-    pub(super) fn extend(&mut self, keys: &[K]) -> Result<()> {
-        let is_too_many = |spill: &Spill<'_>| self.memory.len() + keys.len() > spill.max_keys();
-        let ranges = match (&mut self.ranges, self.spill.filter(is_too_many)) {
-            (Some(ranges), _) => ranges,
-            (none, Some(spill)) => {
-                let ranges = none.insert(RangedKeys::new(spill, self.mix)?);
-                ranges.extend(&core::mem::take(&mut self.memory))?;
-                ranges
-            }
-            (None, None) => {
-                grow(&mut self.memory, keys.len())?;
-                self.memory.extend_from_slice(keys);
-                return Ok(());
-            }
-        };
-        ranges.extend(keys)
-    }
-
-    pub(super) fn finish(self) -> CollectedKeys<'a, K> {
-        match self.ranges {
-            Some(ranges) => CollectedKeys::Ranges(ranges),
-            None => CollectedKeys::Memory(self.memory),
-        }
-    }
-}
-
 /// Makes space for `more` elements, and for as many again if the vector grows.
 pub(super) fn grow<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
     let free = vec.capacity() - vec.len();
@@ -121,4 +73,10 @@ pub(super) fn default_keys<K: HashedKey>(len: usize) -> Result<Vec<K>> {
     reserve(&mut keys, len)?;
     keys.resize(len, K::default());
     Ok(keys)
+}
+
+/// Reserves space for `more` elements, or returns an error.
+pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
+    let refused = |_| Error::alloc((more as u64).saturating_mul(size_of::<T>() as u64));
+    vec.try_reserve_exact(more).map_err(refused)
 }

@@ -9,6 +9,7 @@
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;
 mod builder;
+mod collector;
 mod file;
 mod fuse;
 mod keys;

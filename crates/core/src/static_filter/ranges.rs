@@ -4,8 +4,8 @@
 use crate::no_std::*;
 use core::num::NonZeroUsize;
 
-use super::keys::{HashedKey, grow};
-use super::sort::{reserve, sort};
+use super::keys::{HashedKey, grow, reserve};
+use super::sort::sort;
 use crate::error::{Error, Result};
 use crate::kernel::scale;
 

@@ -8,7 +8,7 @@ use crate::no_std::*;
 use core::num::NonZeroUsize;
 use core::slice::IterMut;
 
-use super::keys::HashedKey;
+use super::keys::{HashedKey, reserve};
 use crate::error::{Error, Result};
 use crate::kernel::scale;
 use crate::threads::{run_each, useful_threads};
@@ -198,10 +198,4 @@ pub(super) fn share_work<W, T>(
 ) -> Result<()> {
     let mut scratch = scratch();
     work.try_for_each(|work| act(&mut scratch, work))
-}
-
-/// Reserves space for `more` elements, or returns an error.
-pub(super) fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<()> {
-    let refused = |_| Error::alloc((more as u64).saturating_mul(size_of::<T>() as u64));
-    vec.try_reserve_exact(more).map_err(refused)
 }

@@ -8,7 +8,8 @@ use crate::no_std::*;
 use core::num::NonZeroUsize;
 
 use super::builder::{finished, threads_for};
-use super::keys::{CollectedKeys, HashedKey as _, KeyCollector, ListedKey, default_keys};
+use super::collector::{CollectedKeys, KeyCollector};
+use super::keys::{HashedKey as _, ListedKey, default_keys};
 use super::ranges::{HashStore, Spill, sort_distinct};
 use super::{StaticFilter, Table, Wanted, ribbon};
 use crate::batch::CHUNK;

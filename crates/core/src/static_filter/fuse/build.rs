@@ -23,9 +23,9 @@ use crate::no_std::*;
 use core::num::NonZeroUsize;
 
 use super::super::Wanted;
-use super::super::keys::default_keys;
+use super::super::keys::{default_keys, reserve};
 use super::super::ranges::{Mix, RangedKeys, not_random};
-use super::super::sort::{compact, cut_off, partition, reserve, share_work};
+use super::super::sort::{compact, cut_off, partition, share_work};
 use super::duplicates::DuplicateFinder;
 use super::peel::{MAX_KEYS, Solver};
 use super::{FuseTable, hash_floor, lines_of};
@@ -148,8 +148,8 @@ pub(in super::super) fn first_hash() -> Mix {
     Mix { function: |hash, seed| fuse_hash(hash, mixer(seed)), inverse: None, seed: 0 }
 }
 
-/// [`build`] from ranges of [`first_hash`]. Only the first seed is tried: that it fails with so many
-/// keys is improbable.
+/// [`build`] from ranges of [`first_hash`]. Only the first seed is tried: that it fails with that
+/// number of keys is improbable.
 pub(in super::super) fn build_from_ranges(
     keys: &mut RangedKeys<'_>,
     wanted: &Wanted,

@@ -11,7 +11,8 @@
 
 use core::ops::Range;
 
-use super::super::sort::{drop_duplicates, reserve};
+use super::super::keys::reserve;
+use super::super::sort::drop_duplicates;
 use crate::error::Result;
 use crate::kernel::scale;
 #[cfg(not(feature = "std"))]

@@ -12,7 +12,7 @@
 //! Memory: 8 bytes per slot. Source: Graf & Lemire 2022, "Binary fuse filters:
 //! fast and smaller than xor filters".
 
-use super::super::sort::reserve;
+use super::super::keys::reserve;
 use crate::error::Result;
 use crate::kernel::fuse::FuseParams;
 use crate::kernel::prefetch;

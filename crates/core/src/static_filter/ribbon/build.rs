@@ -21,9 +21,10 @@ use core::num::NonZeroUsize;
 use core::ops::Range;
 
 use super::super::Wanted;
-use super::super::keys::{CollectedKeys, HashedKey, KeyCollector, default_keys, grow};
+use super::super::collector::{CollectedKeys, KeyCollector};
+use super::super::keys::{HashedKey, default_keys, grow, reserve};
 use super::super::ranges::{Mix, RangedKeys, Spill, not_random};
-use super::super::sort::{compact, cut_off, drop_duplicates, reserve, share_work, sort};
+use super::super::sort::{compact, cut_off, drop_duplicates, share_work, sort};
 use super::RibbonTable;
 use super::layout::{LayerParams, MAX_COLUMNS, MAX_LAYERS, MAX_SEGMENTS, RibbonLayout};
 use super::solve::{LANES, Solver};

@@ -11,8 +11,8 @@
 //! Cost: 30 to 40 ns per key. Memory: 8 bytes per row, 4 per key. Source: Dillinger & Walzer 2021 for
 //! the elimination, Dillinger, Hübschle-Schneider, Sanders & Walzer 2022 for bumping.
 
-use super::super::keys::HashedKey;
-use super::super::sort::reserve;
+use super::super::keys::{HashedKey, reserve};
+
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::kernel::ribbon::{BUCKET, CUTS, CUTS_IN_HALF, Layer, WIDTH, equation};
