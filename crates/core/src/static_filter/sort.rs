@@ -9,7 +9,7 @@ use core::num::NonZeroUsize;
 use core::slice::IterMut;
 
 use super::keys::{HashedKey, reserve};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::scale;
 use crate::threads::{run_each, useful_threads};
 
