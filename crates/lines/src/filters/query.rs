@@ -9,7 +9,7 @@ use petal::BatchResults;
 use super::allow_list::AllowList;
 use super::hashing::{hashing, refuse_bad_line};
 use super::line_filter::{LineFilter, LineHash as _};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::input::{Input, Source};
 use crate::job_context::JobContext;
 use crate::output::Outputs;
@@ -73,6 +73,12 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
     options: CheckOptions<'_>,
     output: Option<&mut (dyn Write + Send)>,
 ) -> Result<CheckCounts> {
+    if options.names.is_some()
+        && let Some(table) = inputs.iter().find(|input| input.is_table())
+    {
+        let problem = "its rows are binary data, which cannot follow a name";
+        return Err(Error::input(table.name(), problem).advise("ask one filter at a time"));
+    }
     let live = !inputs.iter().all(Input::is_repeatable);
     let hash = filter.line_hash();
     let pass = context.pass().with_words(hash.words());
