@@ -29,7 +29,7 @@ enum Answers {
     OtherVersions,
     /// A version with the first request only.
     NoVersion,
-    /// Bytes that are said to be compressed.
+    /// Compressed bytes, although they must be `identity`.
     Compressed,
     /// A file that is said to be longer.
     OtherLength,
@@ -88,7 +88,10 @@ fn answer(
         Answers::Longer => length += 1,
         Answers::OtherVersions => etag = format!("ETag: \"{number}\"\r\n"),
         Answers::NoVersion => etag.clear(),
-        Answers::Compressed => etag += "Content-Encoding: gzip\r\n",
+        Answers::Compressed => {
+            assert!(head.contains("accept-encoding: identity\n"), "{head}");
+            etag += "Content-Encoding: gzip\r\n";
+        }
         Answers::OtherLength => total += 64,
         Answers::Endless => {
             write!(client, "HTTP/1.1 206 Partial Content\r\n{etag}Transfer-Encoding: chunked\r\n")?;
@@ -106,6 +109,9 @@ fn answer(
     write!(client, "Connection: close\r\nContent-Range: bytes {from}-{last}/{total}\r\n\r\n")?;
     let mut body = file[from.min(file.len())..(last + 1).min(file.len())].to_vec();
     body.resize(length, 0);
+    if answers == Answers::Compressed {
+        body.fill(0x1f);
+    }
     body.truncate(if answers == Answers::Half { length / 2 } else { length });
     client.write_all(&body)
 }

@@ -12,7 +12,7 @@ use object_store::{
     BackoffConfig, ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig,
 };
 use percent_encoding::percent_decode_str;
-use reqwest::header::AUTHORIZATION;
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION};
 
 use super::address::{ObjectUrl, Scheme};
 use super::buckets::bucket_client;
@@ -55,16 +55,19 @@ pub(super) fn bucket_store(
 /// query remains as it is.
 pub(super) fn web_store(url: &ObjectUrl) -> io::Result<Arc<dyn ObjectStore>> {
     let (user, address) = url.user_and_url();
-    let mut options = client_options(false).with_allow_http(url.scheme() == Scheme::Http);
+    let options = client_options(false).with_allow_http(url.scheme() == Scheme::Http);
+    // A server must not compress parts of a file.
+    let identity = HeaderValue::from_static("identity");
+    let mut headers = HeaderMap::from_iter([(ACCEPT_ENCODING, identity)]);
     if let Some(user) = user {
         let mut value =
             HeaderValue::try_from(format!("Basic {}", encoded(user))).map_err(io::Error::other)?;
         value.set_sensitive(true);
-        options = options.with_default_headers(HeaderMap::from_iter([(AUTHORIZATION, value)]));
+        headers.insert(AUTHORIZATION, value);
     }
     let store = HttpBuilder::new()
         .with_url(address)
-        .with_client_options(options)
+        .with_client_options(options.with_default_headers(headers))
         .with_retry(retries())
         .build()
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "is not an address; check it"))?;
