@@ -152,7 +152,9 @@ fn wrong_answers_are_one_line() {
             assert!(run.err.starts_with(&format!("petal: {address}: ")), "{wrong:?}: {}", run.err);
             let (peak, requests) = (run.peak >> 20, requests.load(Ordering::SeqCst));
             assert!(peak < 80 && requests < 3000, "{wrong:?}: {peak} MiB, {requests} requests");
-            println!("{wrong:?}: {}", run.err.trim());
+            let advice = ["download it first", "run again", "try again", "not a petal file"];
+            let has_advice = advice.iter().any(|advice| run.err.contains(advice));
+            assert!(has_advice, "{wrong:?}: {}", run.err);
         }
     }
 }

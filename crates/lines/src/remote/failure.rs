@@ -24,6 +24,11 @@ pub(super) enum Failure {
 /// The change of an object that was replaced.
 pub(super) const OTHER_ETAG: &str = "its ETag is not what it was";
 
+/// How the texts of `object_store` begin about a server that ignores ranges, and about one that sends
+/// another part of a file or one without a length.
+const WHOLE_FILE: &str = "range request not supported";
+const WRONG_PARTS: [&str; 2] = ["requested ", "content-length "];
+
 impl Failure {
     /// Converts an error of `object_store`.
     pub(super) fn of(error: &object_store::Error, scheme: Scheme) -> Self {
@@ -61,6 +66,13 @@ impl Failure {
             ),
             (None, _) if answer.is_transport => {
                 other(io::ErrorKind::Other, "check the address and the network, or try again later")
+            }
+            (None, _) if answer.cause.starts_with(WHOLE_FILE) => {
+                let text = "the server sends whole files, not parts of them; download it first";
+                Self::Other(io::ErrorKind::Other, text.to_owned())
+            }
+            (None, _) if WRONG_PARTS.iter().any(|start| answer.cause.starts_with(start)) => {
+                other(io::ErrorKind::Other, "the server sends no such part; download it first")
             }
             (None, _) => Self::Other(io::ErrorKind::Other, shown),
         }
