@@ -57,7 +57,7 @@ fn files_and_answers_equal_those_of_poppy_for_60_filters() {
     for (number, (version, level)) in KINDS.into_iter().enumerate() {
         for (at, (capacity, rate)) in PLANS.into_iter().enumerate() {
             let seed = (number * PLANS.len() + at) as u64;
-            let (mut rng, text) = (Rng::new(seed), seed % 2 == 0);
+            let (mut rng, text) = (Rng::new(seed), seed.is_multiple_of(2));
             let what = format!("version {version}, {level}, {capacity} keys at {rate}");
             let params = Params::new(capacity, rate).version(version).opt(level);
             let mut theirs = BloomFilter::try_from(params).unwrap();
