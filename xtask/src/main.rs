@@ -63,6 +63,7 @@ usage: cargo x COMMAND
   bench filters    time petal's Bloom filters only; print the rows
   bench rivals     time petal's default filters and their rivals; print the rows
   bench family     compare every type of filter with its rivals: space, rate, time; rows go to results/
+  bench known      compare static filters with their rivals on lists of digests; rows go to results/
   bench files      compare petal with its rivals on files of lines
   bench full       build and query a filter of 5 billion lines through pipes
   bench headline   compare petal with DuckDB on large files
@@ -116,7 +117,9 @@ fn main() -> ExitCode {
             bench_of("filters", &["--quick"]).and_then(|()| bench_of("rivals", &["--quick"]))
         }
         ["bench", "family"] => bench_of("family", &["--keep", "new"]),
-        ["bench", name @ ("filters" | "rivals" | "family"), rest @ ..] => bench_of(name, rest),
+        ["bench", name @ ("filters" | "rivals" | "family" | "known"), rest @ ..] => {
+            bench_of(name, rest)
+        }
         ["bench", name @ ("files" | "full" | "headline" | "server"), rest @ ..] => {
             bench(name, rest)
         }
@@ -165,7 +168,7 @@ fn whole_bench() -> Result {
 
 /// Runs a benchmark of petal-bench or petal-bench-vs.
 fn bench_of(name: &str, args: &[&str]) -> Result {
-    let with_rivals = matches!(name, "rivals" | "family");
+    let with_rivals = matches!(name, "rivals" | "family" | "known");
     let package = if with_rivals { "petal-bench-vs" } else { "petal-bench" };
     let runner = ["bench", "--quiet", "--package", package, "--bench", name, "--"];
     Step::cargo(&[&runner[..], args].concat()).run()

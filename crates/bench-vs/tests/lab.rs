@@ -7,8 +7,8 @@ use petal_bench::paths::root;
 use petal_bench_vs::lab::claims::{self, case, sample_case};
 use petal_bench_vs::lab::java_sample::{DEFAULT_SIZE, SIZE_IN_COMMENT};
 use petal_bench_vs::lab::measure::{Measured, measure};
-use petal_bench_vs::lab::rows::Row;
 use petal_bench_vs::lab::ways::{Places, RATE, WAYS, Way};
+use petal_bench_vs::rows::Row;
 
 const KEYS: u64 = 10_000;
 

@@ -17,7 +17,14 @@ fn dir() -> TestDir {
     for name in ["text.txt", "text.asked", "longs.txt", "longs.asked", "five.txt"] {
         dir.write(name, std::fs::read(golden("keys").join(name)).unwrap());
     }
-    for name in ["guava-utf8-text", "guava-utf16-text", "guava-long", "dcso-text", "dcso-text.gz"] {
+    for name in [
+        "guava-utf8-text",
+        "guava-utf16-text",
+        "guava-long",
+        "dcso-text",
+        "dcso-text.gz",
+        "poppy-text-best",
+    ] {
         dir.write(name, std::fs::read(golden(name)).unwrap());
     }
     dir
@@ -44,6 +51,7 @@ fn check_agrees_with_the_other_program() {
         ("guava-long", "--format guava --key-type int64", "longs.asked"),
         ("dcso-text", "", "text.asked"),
         ("dcso-text.gz", "--format dcso", "text.asked"),
+        ("poppy-text-best", "", "text.asked"),
     ] {
         let expect = found_by_the_producer(file, asked);
         for jobs in ["-j 1", "-j 3"] {
@@ -165,6 +173,7 @@ fn build_makes_the_same_file_as_the_program() {
         ("guava", "--key-type utf16", "guava-utf16-text", "text.txt"),
         ("guava", "--key-type int64", "guava-long", "longs.txt"),
         ("dcso", "", "dcso-text", "text.txt"),
+        ("poppy", "", "poppy-text", "text.txt"),
     ] {
         dir.run(&format!("build -q -o f --format {format} {args} -p 0.1 {keys}")).ok();
         assert!(dir.read("f") == std::fs::read(golden(file)).unwrap(), "{file}");

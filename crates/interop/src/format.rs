@@ -18,8 +18,10 @@ pub enum Format {
     SparkV2,
     /// The chunks of RedisBloom's `BF.SCANDUMP`, concatenated.
     RedisBloom,
-    /// DCSO's `bloom`, version 1.
+    /// DCSO's `bloom`, version 1; also version 1 of poppy.
     Dcso,
+    /// CIRCL's poppy, version 2.
+    Poppy,
     /// `BloomFilter.WriteTo` of the Go package bits-and-blooms/bloom, version 3.
     GoBloom,
     /// The digest that Squid caches exchange.
@@ -40,7 +42,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Parquet,
         Self::Guava,
         Self::Guava32,
@@ -48,6 +50,7 @@ impl Format {
         Self::SparkV2,
         Self::RedisBloom,
         Self::Dcso,
+        Self::Poppy,
         Self::GoBloom,
         Self::SquidDigest,
         Self::DataSketches,
@@ -69,6 +72,7 @@ impl Format {
             Self::SparkV2 => "spark-v2",
             Self::RedisBloom => "redisbloom",
             Self::Dcso => "dcso",
+            Self::Poppy => "poppy",
             Self::GoBloom => "go-bloom",
             Self::SquidDigest => "squid-digest",
             Self::DataSketches => "datasketches",

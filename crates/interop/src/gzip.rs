@@ -14,8 +14,8 @@ pub const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Bytes to decompress before the header is parsed: every header is shorter.
 const HEAD: u64 = 1 << 16;
-/// Maximum number of bytes of user data after a compressed DCSO filter, whose header does not state
-/// their length.
+/// Maximum number of bytes of user data after a compressed filter of DCSO or poppy, whose header
+/// does not state their length.
 const MAX_USER_DATA: u64 = 16 << 20;
 
 /// Reads a file of at most `limit` bytes. A gzip file is decompressed as far as a filter of this
@@ -128,8 +128,9 @@ fn longest(format: Option<Format>, begin: &[u8]) -> Result<u64> {
             (Format::Rbloom, true) => u64::MAX,
             // Another layer may follow.
             (Format::FilterCascade, true) => there + 1,
-            (Format::Dcso, true) => {
-                let end = formats::dcso_end(begin)?.saturating_add(MAX_USER_DATA);
+            (_, true) => {
+                let Some(end) = formats::end(format, begin)? else { return Ok(length) };
+                let end = end.saturating_add(MAX_USER_DATA);
                 if there > end {
                     let expected = format!("at most {MAX_USER_DATA} bytes in a compressed file");
                     let name = format.name();
@@ -201,7 +202,7 @@ mod tests {
             let endless = (&file[..]).chain(std::io::repeat(0)).take(1 << 24);
             let read = unpacked(endless, Some(format), 1 << 30, 600);
             match format {
-                Format::Dcso => assert!(read.unwrap().len() == 1 << 24),
+                Format::Dcso | Format::Poppy => assert!(read.unwrap().len() == 1 << 24),
                 _ => {
                     let read = read.unwrap();
                     assert!(read.len() <= (file.len() + 20).max(600), "{}", fields[0]);

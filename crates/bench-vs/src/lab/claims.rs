@@ -9,8 +9,8 @@ use petal_bench::corpus::{Corpus, Order, Side};
 use super::bits::Textbook;
 use super::java_sample::{DEFAULT_SIZE, JavaSample, SEEDS, SIZE_IN_COMMENT};
 use super::measure::batches;
-use super::rows::Row;
 use super::{BATCH, SeenSet};
+use crate::rows::Row;
 
 /// New URLs that are queried for each URL that was inserted.
 pub const ABSENT: u64 = 4;

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use petal_bench::corpus::{Corpus, Order, Side};
 use petal_bench::stats::median;
 
-use super::rows::Row;
 use super::ways::{Places, Way};
 use super::{BATCH, SeenSet};
+use crate::process::{anonymous_memory, peak_memory, reset_peak_memory};
+use crate::rows::Row;
 
 /// The seed of the URLs.
 const SEED: u64 = 21;
@@ -257,29 +258,4 @@ impl Write for Batches<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Returns the resident memory of this process that belongs to no file; 0 if the system does not tell.
-fn anonymous_memory() -> u64 {
-    status("RssAnon:")
-}
-
-/// Returns the largest resident memory of this process since [`reset_peak_memory`].
-fn peak_memory() -> u64 {
-    status("VmHWM:")
-}
-
-/// Resets the largest resident memory to the present one, and returns it.
-fn reset_peak_memory() -> u64 {
-    // Where the system refuses it, the peak of earlier, smaller rounds remains.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-    peak_memory()
-}
-
-/// Returns a field of `/proc/self/status`, in bytes; 0 if the system does not tell.
-fn status(field: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(field));
-    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok());
-    kib.unwrap_or(0_u64) * 1024
 }

@@ -11,7 +11,6 @@ pub mod filters;
 pub mod java_sample;
 pub mod measure;
 pub mod program;
-pub mod rows;
 pub mod sets;
 pub mod ways;
 

@@ -1,7 +1,6 @@
 //! The command `cargo x lab`: each way in a process of its own, so that its memory is its own, then the claims.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use petal_bench::args::number;
 use petal_bench::machine::Machine;
@@ -10,8 +9,8 @@ use petal_bench::paths::root;
 use super::claims;
 use super::databases::postgres_programs;
 use super::measure::measure;
-use super::rows::Row;
 use super::ways::{Places, WAYS, Way};
+use crate::rows::{Row, lines, of_own_process};
 
 /// The numbers of URLs if none is given.
 static DEFAULT_KEYS: [u64; 1] = [1_000_000];
@@ -60,9 +59,7 @@ pub fn run(args: &Args, progress: &dyn Fn(&str)) -> Result<String, String> {
     if let Some(name) = &args.way {
         let way = Way::named(name)
             .ok_or_else(|| format!("--way {name:?}: no such way to remember URLs"))?;
-        let rows = measure(way, sizes[0], &places)?.rows(way, sizes[0]);
-        let line = |row: &Row| format!("{}\t{}\t{}\n", row.figure, row.value, row.unit);
-        return Ok(rows.iter().map(line).collect());
+        return Ok(lines(&measure(way, sizes[0], &places)?.rows(way, sizes[0])));
     }
     let machine = Machine::read();
     let mut text = format!("{}\n", machine.line());
@@ -100,31 +97,10 @@ fn measure_ways(
             continue;
         }
         progress(&format!("{keys} URLs: {}", way.name));
-        rows.extend(in_own_process(way, keys, places)?);
+        let args = ["--way", way.name];
+        rows.extend(of_own_process(way.name, keys, &args, &places.temp)?);
     }
     Ok(rows)
-}
-
-/// Starts this program again for one way.
-fn in_own_process(way: Way, keys: u64, places: &Places) -> Result<Vec<Row>, String> {
-    let failed = |e: std::io::Error| format!("cannot measure {}: {e}", way.name);
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(["--way", way.name, "--keys", &keys.to_string()]);
-    command.arg("--temp-dir").arg(&places.temp);
-    // A fixed threshold: freed buffers are unmapped, and are not counted as memory of the set.
-    command.env("MALLOC_MMAP_THRESHOLD_", "131072");
-    let output = command.stderr(std::process::Stdio::inherit()).output().map_err(failed)?;
-    if !output.status.success() {
-        return Err(format!("cannot measure {} ({})", way.name, output.status));
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let row = |line: &str| {
-        let (figure, rest) = line.split_once('\t')?;
-        let (value, unit) = rest.split_once('\t')?;
-        Some(Row::new(way.name, keys, figure, value.parse().ok()?, unit))
-    };
-    let rows: Option<Vec<Row>> = text.lines().map(row).collect();
-    rows.ok_or_else(|| format!("cannot measure {}: no figures in {text:?}", way.name))
 }
 
 /// Returns the figures of the ways as text for a terminal.

@@ -64,8 +64,8 @@ Examples:
                                                 for Guava's BloomFilter.readFrom
 
 Formats: parquet, guava, guava-32, spark-v1, spark-v2, redisbloom, dcso,
-go-bloom, squid-digest, datasketches, rbloom, hadoop-jenkins, hadoop-murmur,
-pybloom, filter-cascade (with --not-in).
+poppy, go-bloom, squid-digest, datasketches, rbloom, hadoop-jenkins,
+hadoop-murmur, pybloom, filter-cascade (with --not-in).
 The documentation has the limits of each format (reference/interop.md).";
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:

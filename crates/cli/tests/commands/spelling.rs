@@ -73,6 +73,7 @@ fn filters_of_other_programs_and_probe_warn_of_crlf() {
         "spark-v2",
         "redisbloom",
         "dcso",
+        "poppy",
         "go-bloom",
         "squid-digest",
         "datasketches",

@@ -170,8 +170,25 @@ pub(crate) trait BitArrayFormat: Debug + Send + Sync {
     }
 }
 
-/// Keys whose first bits are looked up together, to overlap their cache misses.
-const TOGETHER: usize = 16;
+/// Looks up keys of `each` words in groups: first `first` of all keys of a group, to overlap their
+/// cache misses, then `all` of those for which it returned true.
+pub(crate) fn contains_together(
+    words: &[u64],
+    each: usize,
+    found: &mut BatchResults,
+    first: impl Fn(&[u64]) -> bool,
+    all: impl Fn(&[u64]) -> bool,
+) {
+    const TOGETHER: usize = 16;
+    let mut begins = [false; TOGETHER];
+    found.fill_with(words.len() / each, |at| {
+        if at % TOGETHER == 0 {
+            let group = words[at * each..].chunks_exact(each).zip(&mut begins);
+            group.for_each(|(key, begins)| *begins = first(key));
+        }
+        begins[at % TOGETHER] && all(&words[at * each..(at + 1) * each])
+    });
+}
 
 impl<P: BitArrayFormat> FormatImpl for P {
     fn words(&self) -> usize {
@@ -188,16 +205,9 @@ impl<P: BitArrayFormat> FormatImpl for P {
 
     fn contains(&self, file: &[u8], words: &[u64], found: &mut BatchResults) {
         let (each, bits) = (BitArrayFormat::words(self), self.bits());
-        let mut first = [false; TOGETHER];
-        found.fill_with(words.len() / each, |at| {
-            if at % TOGETHER == 0 {
-                let group = words[at * each..].chunks_exact(each).zip(&mut first);
-                for (key, first) in group {
-                    *first = self.positions(key).next().is_none_or(|bit| bits.get(file, bit));
-                }
-            }
-            let key = &words[at * each..(at + 1) * each];
-            first[at % TOGETHER] && self.positions(key).all(|bit| bits.get(file, bit))
+        let first = |key: &[u64]| self.positions(key).next().is_none_or(|bit| bits.get(file, bit));
+        contains_together(words, each, found, first, |key| {
+            self.positions(key).all(|bit| bits.get(file, bit))
         });
     }
 

@@ -10,13 +10,13 @@ mod go_bloom;
 mod guava;
 mod hadoop;
 pub(crate) mod parquet;
+mod poppy;
 mod pybloom;
 mod rbloom;
 pub(crate) mod redisbloom;
 mod spark;
 mod squid;
 
-pub(crate) use dcso::end as dcso_end;
 pub(crate) use redisbloom::chunks as redisbloom_chunks;
 
 pub use filter_cascade::CascadeHash;
@@ -36,6 +36,7 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn FormatImpl>> {
         Format::SparkV1 => Box::new(spark::Spark::parse(file, spark::Version::V1)?),
         Format::SparkV2 => Box::new(spark::Spark::parse(file, spark::Version::V2)?),
         Format::Dcso => Box::new(dcso::Dcso::parse(file)?),
+        Format::Poppy => Box::new(poppy::Poppy::parse(file)?),
         Format::GoBloom => Box::new(go_bloom::GoBloom::parse(file)?),
         Format::SquidDigest => Box::new(squid::SquidDigest::parse(file)?),
         Format::RedisBloom => Box::new(redisbloom::RedisBloom::parse(file)?),
@@ -53,6 +54,16 @@ pub(crate) fn open(format: Format, file: &[u8]) -> Result<Box<dyn FormatImpl>> {
     })
 }
 
+/// Returns the offset where a filter ends and user data may follow; `None` if the format has no user
+/// data.
+pub(crate) fn end(format: Format, file: &[u8]) -> Result<Option<u64>> {
+    Ok(match format {
+        Format::Dcso => Some(dcso::end(file)?),
+        Format::Poppy => Some(poppy::end(file)?),
+        _ => None,
+    })
+}
+
 /// Makes an empty filter of this format, sized as its program would size it.
 pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn FormatImpl>, Vec<u8>)> {
     fn boxed<S: FormatImpl + 'static>(
@@ -67,6 +78,7 @@ pub(crate) fn plan(format: Format, plan: &Plan) -> Result<(Box<dyn FormatImpl>, 
         Format::SparkV1 => boxed(spark::Spark::plan(plan, spark::Version::V1)?),
         Format::SparkV2 => boxed(spark::Spark::plan(plan, spark::Version::V2)?),
         Format::Dcso => boxed(dcso::Dcso::plan(plan)?),
+        Format::Poppy => boxed(poppy::Poppy::plan(plan)?),
         Format::GoBloom => boxed(go_bloom::GoBloom::plan(plan)?),
         Format::SquidDigest => boxed(squid::SquidDigest::plan(plan)?),
         Format::RedisBloom => boxed(redisbloom::RedisBloom::plan(plan)?),

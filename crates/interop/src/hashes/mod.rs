@@ -6,3 +6,4 @@ pub(crate) mod murmur2;
 pub(crate) mod murmur3;
 pub(crate) mod salted;
 pub(crate) mod spark;
+pub(crate) mod wyhash;

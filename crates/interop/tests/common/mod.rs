@@ -24,13 +24,16 @@ pub(crate) struct Golden {
 }
 
 /// Files that petal reads and does not write: peer, variant (or all), and the reason.
-const NOT_OURS: [(&str, &str, &str); 8] = [
+const NOT_OURS: [(&str, &str, &str); 11] = [
     (
         "datasketches-rust",
         "",
         "it counts set bits, petal does as the library for Java, which does not",
     ),
     ("gobloom", "little", "only bitset.LittleEndian() makes Go write so, and read only such files"),
+    ("poppy", "space", "petal's have level 0, as poppy's do by default"),
+    ("poppy", "speed", "the same"),
+    ("poppy", "best", "the same"),
     ("pybloom", "scalable", "each filter that is added has its own hash"),
     ("pybloom", "bytes-scalable", "the same"),
     ("redisbloom", "nonscaling", "petal's grow, as RedisBloom does by default"),

@@ -20,6 +20,39 @@ fn full_pybloom_filter_refuses_keys() {
 }
 
 #[test]
+fn full_poppy_filter_refuses_keys_that_set_bits() {
+    let mut filter = ForeignFilter::with_fpr(Format::Poppy, 5, 0.001).unwrap();
+    for key in ["a", "b", "c", "d", "e"] {
+        assert!(filter.insert(key.as_bytes()).unwrap());
+    }
+    let before = filter.as_bytes().to_vec();
+    assert!(filter.insert(b"f").unwrap_err().is_full());
+    assert!(!filter.insert(b"a").unwrap() && !filter.contains(b"f").unwrap());
+    assert!(filter.as_bytes() == before);
+    assert_eq!(filter.stats().counted, Some(5));
+}
+
+/// Short keys are their own hash, padded with zeros.
+#[test]
+fn poppy_does_not_hash_keys_of_up_to_8_bytes() {
+    let filter = filled(Format::Poppy, KeyType::Text, 5, 1e-9, &["1234567".to_owned()]);
+    assert!(filter.contains(b"1234567\0").unwrap());
+    assert!(!filter.contains(b"1234567\0\0").unwrap());
+}
+
+#[test]
+fn poppy_keeps_user_data() {
+    let data = b"who made it";
+    let file = [filled(Format::Poppy, KeyType::Text, 5, 0.1, &[]).as_bytes(), data].concat();
+    let mut filter = ForeignFilter::from_bytes(file, None).unwrap();
+    filter.insert(b"a key").unwrap();
+    filter.union(&filled(Format::Poppy, KeyType::Text, 5, 0.1, &["x".to_owned()])).unwrap();
+    assert!(filter.contains(b"a key").unwrap() && filter.contains(b"x").unwrap());
+    assert_eq!(filter.stats().counted, Some(2));
+    assert!(filter.as_bytes().ends_with(data) && filter.stats().variant().contains("11 bytes"));
+}
+
+#[test]
 fn pybloom_union_resets_the_count() {
     let [mut a, b] = [["x"], ["y"]]
         .map(|keys| filled(Format::Pybloom, KeyType::Text, 5, 0.01, &keys.map(str::to_owned)));
@@ -125,6 +158,7 @@ fn rates_without_probes_are_errors() {
     assert!(ForeignFilter::with_fpr(Format::Rbloom, 600, 0.9).unwrap_err().is_limit());
     assert!(ForeignFilter::with_fpr(Format::Pybloom, 600, 1e-320).unwrap_err().is_limit());
     assert!(ForeignFilter::with_fpr(Format::RedisBloom, 600, 5e-324).unwrap_err().is_limit());
+    assert!(ForeignFilter::with_fpr(Format::Poppy, 600, 1e-310).unwrap_err().is_limit());
 }
 
 #[test]

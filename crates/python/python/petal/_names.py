@@ -26,6 +26,7 @@ Format: TypeAlias = Literal[
     "spark-v2",
     "redisbloom",
     "dcso",
+    "poppy",
     "go-bloom",
     "squid-digest",
     "datasketches",

@@ -1,0 +1,64 @@
+//! Queries of a file that is not in the page cache.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use petal::Mapped;
+use rustix::fs::{Advice, fadvise};
+
+use super::sets::{KnownSet, Opened};
+use super::{Key, Kind, key};
+use crate::process::major_faults;
+
+/// Queries of a mapped file. Few, because each page that is read brings its neighbours into the cache.
+const QUERIES: u64 = 20;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Cold {
+    /// The time to open the file and query one key.
+    pub first: Duration,
+    /// The time of a further query, and its page faults that read the disk; `None` if the file was read whole.
+    pub query: Option<(Duration, f64)>,
+}
+
+/// Saves a set, takes its file out of the page cache, and queries members. `None` if the set has no file format.
+///
+/// # Errors
+/// If the file cannot be written or opened, or a member is not found.
+pub fn measure<S: KnownSet>(set: &S, file: &Path, members: u64) -> Result<Option<Cold>, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", file.display());
+    if !set.save(file)? {
+        return Ok(None);
+    }
+    let opened = File::open(file).map_err(failed)?;
+    // Pages that are not written yet stay.
+    opened.sync_all().map_err(failed)?;
+    fadvise(&opened, 0, None, Advice::DontNeed).map_err(|e| failed(e.into()))?;
+    let member = |at: u64| key(Kind::Member, at * members / (QUERIES + 1));
+    let start = Instant::now();
+    let Some(contains) = S::open(file)? else { return Ok(None) };
+    let first = query(&contains, &member(0)).map(|()| start.elapsed())?;
+    let (start, before) = (Instant::now(), major_faults());
+    (1..=QUERIES).try_for_each(|at| query(&contains, &member(at)))?;
+    let (time, faults) = (start.elapsed(), major_faults() - before);
+    std::fs::remove_file(file).map_err(failed)?;
+    let each = (time / QUERIES as u32, faults as f64 / QUERIES as f64);
+    Ok(Some(Cold { first, query: S::MAPS.then_some(each) }))
+}
+
+fn query(contains: &Opened, key: &Key) -> Result<(), String> {
+    if contains(key) { Ok(()) } else { Err("a member is not in the file".into()) }
+}
+
+/// Maps a file.
+///
+/// # Errors
+/// If that fails.
+#[expect(unsafe_code, reason = "a mapped file may not change")]
+pub(super) fn mapped(file: &Path) -> Result<Mapped, String> {
+    let opened = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    // SAFETY: only this process has the file, and it does not write to it any more.
+    unsafe { Mapped::open(&opened) }.map_err(|e| e.to_string())
+}
