@@ -130,8 +130,9 @@ impl QueriedFilter {
     ) -> Result<Settings<'a>> {
         let mut members = settings.clone();
         if let Some(metadata) = self.metadata()
-            && let Some(transforms) = key_transforms::of_filter(path, metadata)?
+            && let Some(transforms) = key_transforms::recorded(path, metadata)?.of_keys()
         {
+            let transforms = transforms.to_vec();
             let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
             members.keys = Arc::new(keys);
         }
