@@ -58,6 +58,22 @@ impl Secret {
         Self(bytes)
     }
 
+    /// Reads the content of a file: 32 hexadecimal digits, with or without a line end, or 16 bytes. `None` if
+    /// it has another form.
+    #[must_use]
+    pub fn parse(content: &[u8]) -> Option<Self> {
+        if let Ok(bytes) = content.try_into() {
+            return Some(Self(bytes));
+        }
+        let line = content.strip_suffix(b"\n").unwrap_or(content);
+        let digits = line.strip_suffix(b"\r").unwrap_or(line);
+        if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        let digits = core::str::from_utf8(digits).ok()?;
+        u128::from_str_radix(digits, 16).ok().map(|number| Self(number.to_be_bytes()))
+    }
+
     /// Returns the check value, by which a file recognizes its secret.
     fn check_value(&self) -> [u8; 8] {
         let mut sip = SipHasher24::new_with_key(&self.0);
@@ -394,6 +410,27 @@ impl fmt::Debug for HashSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_digits_or_bytes() {
+        let key: [u8; 16] = core::array::from_fn(|i| 0xf0 + i as u8);
+        let digits = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
+        for text in [
+            digits.to_owned(),
+            digits.to_uppercase(),
+            format!("{digits}\n"),
+            format!("{digits}\r\n"),
+        ] {
+            assert_eq!(Secret::parse(text.as_bytes()), Some(Secret(key)), "{text:?}");
+        }
+        assert_eq!(Secret::parse(&key), Some(Secret(key)));
+        let signed = format!("+{}", &digits[1..]);
+        for other in
+            ["", "f0", &digits[1..], &format!("{digits}0"), &format!("{digits}\n\n"), &signed]
+        {
+            assert_eq!(Secret::parse(other.as_bytes()), None, "{other:?}");
+        }
+    }
 
     #[test]
     fn rapidhash_equals_its_crate() {

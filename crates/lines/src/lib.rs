@@ -82,11 +82,10 @@ pub use error::{Advice, Error, ErrorKind, Result, Setting, io_text, is_disk_full
 pub use files::{Lock, atomic_file};
 pub use filters::{
     AllowList, BuiltFilter, CheckCounts, CheckOptions, FillCounts, FilterGroup, FilterSpec,
-    GroupHash, LineBuffer, LineFilter, LineFilterMut, LineHash, METADATA, RemoteFile, RemoteFilter,
-    RemoveCounts, build, check, count_lines, explain_full, fill, filter_metadata, random_key,
-    recorded_keys, recorded_log_id, recorded_query_transforms, recorded_spelling,
-    recorded_transforms, remove, union_metadata, with_keys_of, with_log_id, with_note,
-    with_query_transforms, with_spelling,
+    GroupHash, KeyChanges, LineBuffer, LineFilter, LineFilterMut, LineHash, METADATA, RemoteFile,
+    RemoteFilter, RemoveCounts, build, check, count_lines, explain_full, fill, filter_metadata,
+    random_key, recorded_keys, recorded_log_id, recorded_spelling, recorded_transforms, remove,
+    union_metadata, with_keys_of, with_log_id, with_note, with_query_transforms, with_spelling,
 };
 pub use fingerprint::fingerprints;
 pub use input::{Source, Spellings, compressed_extension};

@@ -54,7 +54,8 @@ impl Exception {
             }
             Self::Incompatible => (
                 "IncompatibleError",
-                "Two filters differ in type, layout, hash or changes to their keys.",
+                "Two filters differ in type, layout, hash or changes to their keys, or a secret is not \
+                 that of the filter.",
             ),
             Self::Full => ("FullError", "The filter takes no more keys."),
             Self::Unsupported => {
@@ -241,7 +242,7 @@ impl IntoPyErr for petal::Error {
             e if !e.contradictions().is_empty() => return None,
             e if e.is_alloc() => Exception::MemoryLimit,
             e if e.is_full() => Exception::Full,
-            e if e.is_incompatible() => Exception::Incompatible,
+            e if e.is_incompatible() || e.is_secret() => Exception::Incompatible,
             e if e.is_unsupported() => Exception::Unsupported,
             e if e.is_io() => Exception::Input,
             e if e.is_foreign() || e.is_unsupported_version() || e.is_corrupt() => {
@@ -252,7 +253,15 @@ impl IntoPyErr for petal::Error {
     }
 
     fn message(&self) -> String {
-        self.to_string()
+        match self {
+            e if e.is_secret_missing() => {
+                "the secret of the filter is not in its file; pass it as secret=".to_owned()
+            }
+            e if e.is_secret() => {
+                "secret=: the filter was built with another secret; pass that one".to_owned()
+            }
+            _ => self.to_string(),
+        }
     }
 }
 

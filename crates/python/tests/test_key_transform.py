@@ -1,5 +1,6 @@
 """`key_transform`: lines are compared after changes to them, as by the program."""
 
+import hashlib
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
 URLS = b"http://www.Example.com/a/?b=1&c=2\nhttps://other.org/\n"
+PASSWORDS = ("password", "123456", "qwerty")
 VARIANTS = b"https://example.com/a?c=2&b=1#x\r\nhttp://new.org/\n"
 
 
@@ -111,3 +113,56 @@ def test_transform_keys_of_a_list_equal_single_keys() -> None:
         _petal._transform_keys([1], "trim")
     with pytest.raises(ValueError, match="unknown transform"):
         _petal._transform_keys([], "urls")
+
+
+def digests(folder: Path, case: str, *words: str) -> Path:
+    path = folder / f"{case}-{'-'.join(words)}"
+    listed = (getattr(hashlib.sha1(word.encode()).hexdigest(), case)() for word in words)
+    path.write_text("".join(f"{digest}\n" for digest in listed))
+    return path
+
+
+def test_queries_are_changed_as_the_filter_records(tmp_path: Path, program: Path) -> None:
+    listed = digests(tmp_path, "upper", *PASSWORDS)
+    words = tmp_path / "words"
+    words.write_text("password\nother\n")
+    petal.build(listed, tmp_path / "ours", query_transform="sha1,uppercase")
+    command = [program, "build", "-q", "--query-transform", "sha1,uppercase", "-o", "theirs", listed]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+    for filter in (tmp_path / "theirs", petal.open(tmp_path / "theirs"), petal.load(tmp_path / "theirs")):
+        assert list(petal.check(filter, words)) == [b"password"]
+        with pytest.raises(petal.IncompatibleError, match="changed by 'sha1,uppercase', not by 'trim'"):
+            petal.check(filter, words, key_transform=["trim"])
+    opened = petal.open(tmp_path / "theirs")
+    assert (opened.key_transform, opened.query_transform) == ([], ["sha1", "uppercase"])
+    assert "password" not in opened and petal.transform_key("password", opened.query_transform) in opened
+    assert _petal._adopted_transforms(opened, "") == "sha1,uppercase"
+
+
+def test_hexadecimal_keys_are_found_in_both_cases(tmp_path: Path, program: Path) -> None:
+    for case, other in (("upper", "lower"), ("lower", "upper")):
+        listed, queried = digests(tmp_path, case, *PASSWORDS), digests(tmp_path, other, "password", "other")
+        petal.build(listed, tmp_path / "f")
+        found = subprocess.run([program, "check", "-q", "f", queried], cwd=tmp_path, capture_output=True, check=True)
+        assert list(petal.check(tmp_path / "f", queried)) == found.stdout.splitlines() != []
+        filter = petal.load(tmp_path / "f")
+        assert filter.query_transform == [f"{case}case"]
+        assert list(petal.check(filter, queried)) == found.stdout.splitlines()
+        # Keys of the caller may have any case.
+        filter.add("a key")
+        assert filter.query_transform == []
+
+
+def test_filters_with_other_queries_have_no_union(tmp_path: Path) -> None:
+    listed = digests(tmp_path, "upper", *PASSWORDS)
+    plain, queried = tmp_path / "plain", tmp_path / "queried"
+    petal.build(listed, plain, capacity=10)
+    petal.build(listed, queried, capacity=10, query_transform=["sha1", "uppercase"])
+    message = "not changed .queries by 'sha1,uppercase'.*build both with the same query_transform="
+    with pytest.raises(petal.IncompatibleError, match=message):
+        petal.merge(plain, queried, out=tmp_path / "union")
+    with pytest.raises(petal.IncompatibleError, match=message):
+        petal.load(plain).union(petal.load(queried))  # type: ignore[attr-defined]
+    petal.merge(queried, queried, out=tmp_path / "union")
+    assert petal.load(tmp_path / "union").query_transform == ["sha1", "uppercase"]

@@ -1,6 +1,6 @@
 //! `build`: builds a filter file from lines.
 
-use petal::{FilterType, Membership};
+use petal::{FilterType, HashSpec, Membership};
 use petal_interop::Format;
 use petal_lines::{
     FilterSpec, MemoryLimit, Settings, Source, count_lines, filter_metadata, with_query_transforms,
@@ -38,7 +38,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
                 path.display()
             ));
         }
-        spec.secret = Some(secret);
+        spec.own_hash = Some(HashSpec::keyed_apart(&secret));
     }
     let built = petal_lines::build(&spec, &settings, &inputs);
     progress.finish();
@@ -75,7 +75,7 @@ fn filter_spec(args: &BuildArgs) -> FilterSpec {
         not_in: args.not_in.iter().map(Source::from_arg).collect(),
         seed: args.seed.unwrap_or(0),
         keyed: args.keyed,
-        secret: None,
+        own_hash: None,
     }
 }
 

@@ -170,8 +170,9 @@ impl QueriedFilter {
     fn settings_of_members<'a>(&self, settings: &Settings<'a>) -> Result<Settings<'a>> {
         let mut members = settings.clone();
         if let Some(metadata) = self.metadata()
-            && let Some(transforms) = key_transforms::of_filter(&self.path, metadata)?
+            && let Some(transforms) = key_transforms::recorded(&self.path, metadata)?.of_keys()
         {
+            let transforms = transforms.to_vec();
             let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
             members.keys = Arc::new(keys);
         }

@@ -19,8 +19,8 @@ use crate::text;
 pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let filter = open(args)?;
     let spelling = recorded_spelling(filter.metadata(), filter.as_dyn().inserted());
-    let transforms = key_transforms::of_spelled_queries(&args.filter, filter.metadata(), spelling)?;
-    let transforms = transforms.unwrap_or_default();
+    let changes = key_transforms::recorded(&args.filter, filter.metadata())?;
+    let transforms = changes.of_queries(spelling).unwrap_or_default();
     let changed = transform_key(args.key.as_bytes(), &transforms);
     let key = &changed[..];
     let spec = filter.as_dyn().hash_spec();

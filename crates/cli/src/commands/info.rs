@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::{FilterType, Inspection, Stats};
-use petal_lines::{Source, recorded_query_transforms, recorded_transforms, transforms_text};
+use petal_lines::{KeyChanges, Source, transforms_text};
 use serde_json::{Value, json};
 
 use super::{foreign_info, print, write_page};
@@ -130,13 +130,12 @@ impl<'a> FilterInfo<'a> {
             ("hash", format!("{}{secret}", filter.hash_name())),
             ("metadata", text::escaped(metadata).into_owned()),
         ];
-        if let Ok(Some(transforms)) = recorded_transforms(filter.metadata())
-            && !transforms.is_empty()
-        {
-            rows.insert(rows.len() - 1, ("changes", transforms_text(&transforms)));
+        let changes = KeyChanges::recorded(filter.metadata()).unwrap_or_default();
+        if let Some(transforms) = changes.of_keys().filter(|list| !list.is_empty()) {
+            rows.insert(rows.len() - 1, ("changes", transforms_text(transforms)));
         }
-        if let Ok(Some(transforms)) = recorded_query_transforms(filter.metadata()) {
-            rows.insert(rows.len() - 1, ("queries", transforms_text(&transforms)));
+        if let Some(transforms) = changes.of_queries_only() {
+            rows.insert(rows.len() - 1, ("queries", transforms_text(transforms)));
         }
         if let Some(window) = self.window() {
             rows.insert(2, ("window", window));

@@ -4,47 +4,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use petal_lines::{
-    KeySpec, Settings, Spelling, Transform, recorded_query_transforms, recorded_transforms,
-    transforms_text,
-};
+use petal_lines::{KeyChanges, KeySpec, Settings, Spelling, Transform, transforms_text};
 
 use crate::error::{Failure, Result};
 
-/// Returns the transforms of the filter's keys; `None` if its metadata says nothing about keys.
-pub(crate) fn of_filter(path: &Path, metadata: &str) -> Result<Option<Vec<Transform>>> {
-    recorded_transforms(metadata).map_err(unknown(path))
-}
-
-fn unknown(path: &Path) -> impl Fn(String) -> Failure + '_ {
-    move |list| {
+/// Reads how the keys of a filter were changed, and how queries are.
+pub(crate) fn recorded(path: &Path, metadata: &str) -> Result<KeyChanges> {
+    KeyChanges::recorded(metadata).map_err(|list| {
         Failure::Message(format!(
             "{}: its keys were changed by '{list}', which this version of petal does not know; \
              use a newer version",
             path.display(),
         ))
-    }
-}
-
-/// Returns the transforms of queries: those that the filter records for them, or those of its keys.
-fn of_queries(path: &Path, metadata: &str) -> Result<Option<Vec<Transform>>> {
-    match recorded_query_transforms(metadata).map_err(unknown(path))? {
-        Some(transforms) => Ok(Some(transforms)),
-        None => of_filter(path, metadata),
-    }
-}
-
-/// Returns the transforms of queries of a filter whose keys are spelled in this way: hexadecimal keys in
-/// one case are found in the other, too.
-pub(crate) fn of_spelled_queries(
-    path: &Path,
-    metadata: &str,
-    spelling: Option<Spelling>,
-) -> Result<Option<Vec<Transform>>> {
-    let Some(mut transforms) = of_queries(path, metadata)? else { return Ok(None) };
-    let case = spelling.and_then(Spelling::transform_to_case);
-    transforms.extend(case.filter(|case| transforms.last() != Some(case)));
-    Ok(Some(transforms))
+    })
 }
 
 /// Makes a job look up keys as the filter records it. Returns an error if other transforms were given.
@@ -54,35 +26,34 @@ pub(crate) fn adopt_for_queries(
     spelling: Option<Spelling>,
     settings: &mut Settings<'_>,
 ) -> Result<()> {
-    let Some(recorded) = of_queries(path, metadata)? else { return Ok(()) };
-    let Some(transforms) = of_spelled_queries(path, metadata, spelling)? else { return Ok(()) };
-    if settings.keys.transforms != transforms {
-        refuse_others(path, settings, &recorded)?;
-    }
-    let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
-    settings.keys = Arc::new(keys);
+    let changes = recorded(path, metadata)?;
+    let given = settings.keys.transforms.clone();
+    let adopted = changes.adopt_for_queries(spelling, &given);
+    set(settings, adopted.map_err(|recorded| others_given(path, &given, recorded))?);
     Ok(())
 }
 
 /// Makes a job change keys as those of the filter were. Returns an error if other transforms were
 /// given.
 pub(crate) fn adopt(path: &Path, metadata: &str, settings: &mut Settings<'_>) -> Result<()> {
-    let Some(recorded) = of_filter(path, metadata)? else { return Ok(()) };
-    refuse_others(path, settings, &recorded)?;
-    let keys = KeySpec { transforms: recorded, ..KeySpec::clone(&settings.keys) };
-    settings.keys = Arc::new(keys);
+    let changes = recorded(path, metadata)?;
+    let given = settings.keys.transforms.clone();
+    let adopted = changes.adopt(&given);
+    set(settings, adopted.map_err(|recorded| others_given(path, &given, recorded))?);
     Ok(())
 }
 
-/// Returns an error if transforms were given that are not these.
-fn refuse_others(path: &Path, settings: &Settings<'_>, recorded: &[Transform]) -> Result<()> {
-    let given = &settings.keys.transforms;
-    if given.is_empty() || given == recorded {
-        return Ok(());
+fn set(settings: &mut Settings<'_>, transforms: Vec<Transform>) {
+    if settings.keys.transforms != transforms {
+        settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
     }
+}
+
+/// The error if other transforms than these were given.
+fn others_given(path: &Path, given: &[Transform], recorded: &[Transform]) -> Failure {
     let given = transforms_text(given);
     let (path, advice) = (path.display(), "leave it out to use those of the filter");
-    Err(Failure::Message(match recorded {
+    Failure::Message(match recorded {
         [] => format!(
             "--key-transform {given}: the keys of {path} were not changed; leave it out, or \
              build the filter with it"
@@ -91,28 +62,22 @@ fn refuse_others(path: &Path, settings: &Settings<'_>, recorded: &[Transform]) -
             "--key-transform {given}: the keys of {path} were changed by '{}'; {advice}",
             transforms_text(recorded)
         ),
-    }))
+    })
 }
 
-/// Returns an error if the keys of two filters were changed in different ways.
+/// Returns an error if the keys of two filters, or queries of them, were changed in different ways.
 pub(crate) fn check_equal(left: (&Path, &str), right: (&Path, &str)) -> Result<()> {
-    let queries = [left, right].map(|(path, metadata)| of_queries(path, metadata));
-    let lists = [left, right].map(|(path, metadata)| of_filter(path, metadata));
-    let [one, other] = lists;
-    let (one, other) = (one?.unwrap_or_default(), other?.unwrap_or_default());
-    let [one_queries, other_queries] = queries;
-    if one == other && one_queries?.unwrap_or_default() == other_queries?.unwrap_or_default() {
+    let (one, other) = (recorded(left.0, left.1)?, recorded(right.0, right.1)?);
+    if one == other {
         return Ok(());
     }
-    let named = |list: &[Transform]| match list {
-        [] => "not changed".to_owned(),
-        _ => format!("changed by '{}'", transforms_text(list)),
+    let option = match one.of_keys() == other.of_keys() {
+        true => "--query-transform",
+        false => "--key-transform",
     };
     Err(Failure::Message(format!(
-        "{}: its keys were {}, those of {} were {}; build both with the same --key-transform",
+        "{}: its keys were {other}, those of {} were {one}; build both with the same {option}",
         right.0.display(),
-        named(&other),
         left.0.display(),
-        named(&one),
     )))
 }

@@ -22,7 +22,7 @@ pub(crate) fn path(option: Option<&Path>) -> Option<PathBuf> {
 /// Reads a secret: 32 hexadecimal digits, with or without a line end, or 16 bytes.
 pub(crate) fn read(path: &Path) -> Result<Secret> {
     File::open(path).and_then(read_bytes).map_err(cannot_read(path)).and_then(|bytes| {
-        parse(&bytes).map(Secret::new).ok_or_else(|| {
+        Secret::parse(&bytes).ok_or_else(|| {
             Failure::Message(format!(
                 "{}: is no secret, expected 32 hexadecimal digits or 16 bytes; name the file that petal \
                  build created",
@@ -65,44 +65,4 @@ fn read_bytes(file: File) -> io::Result<Vec<u8>> {
 
 fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
     move |error| Failure::Message(format!("{}: cannot read: {}", path.display(), io_text(&error)))
-}
-
-/// Returns the bytes of a secret; `None` if it has another form.
-fn parse(bytes: &[u8]) -> Option<[u8; 16]> {
-    if let Ok(key) = bytes.try_into() {
-        return Some(key);
-    }
-    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let digits = line.strip_suffix(b"\r").unwrap_or(line);
-    if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let digits = std::str::from_utf8(digits).ok()?;
-    u128::from_str_radix(digits, 16).ok().map(u128::to_be_bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_are_digits_or_bytes() {
-        let key: [u8; 16] = std::array::from_fn(|i| 0xf0 + i as u8);
-        let digits = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
-        for text in [
-            digits.to_owned(),
-            digits.to_uppercase(),
-            format!("{digits}\n"),
-            format!("{digits}\r\n"),
-        ] {
-            assert_eq!(parse(text.as_bytes()), Some(key), "{text:?}");
-        }
-        assert_eq!(parse(&key), Some(key));
-        let signed = format!("+{}", &digits[1..]);
-        for other in
-            ["", "f0", &digits[1..], &format!("{digits}0"), &format!("{digits}\n\n"), &signed]
-        {
-            assert_eq!(parse(other.as_bytes()), None, "{other:?}");
-        }
-    }
 }

@@ -17,6 +17,7 @@ use crate::format::header::{HEADER, Header, MAGIC};
 use crate::format::partial::{CompleteData, PartialData};
 use crate::format::persist::{CheckState, Load};
 use crate::format::read::{check_data_sum, metadata_of, too_short};
+use crate::hash::Secret;
 use crate::store::{
     Borrowed, CacheLine, Owned, Store as _, StoreMut as _, lines_as_bytes, lines_as_bytes_mut,
 };
@@ -41,6 +42,8 @@ pub struct StreamDecoder {
     has_metadata: bool,
     /// True if the data have a checksum.
     has_checksum: bool,
+    /// That of the filter, if it is not in the bytes.
+    secret: Option<Secret>,
     state: State,
 }
 
@@ -59,7 +62,7 @@ impl StreamDecoder {
     #[must_use]
     pub fn file(max_data: u64) -> Self {
         let state = State::Header { bytes: Vec::new(), length: HEADER };
-        Self { max_data, has_metadata: true, has_checksum: true, state }
+        Self { max_data, has_metadata: true, has_checksum: true, secret: None, state }
     }
 
     /// Creates a decoder of the header and the data of a
@@ -77,14 +80,21 @@ impl StreamDecoder {
         Self { has_checksum: false, ..Self::serialized(max_data) }
     }
 
+    /// Decodes a filter of [`HashSpec::keyed_apart`](crate::HashSpec::keyed_apart) with its secret; other
+    /// filters ignore it.
+    #[must_use]
+    pub fn with_secret(self, secret: Option<Secret>) -> Self {
+        Self { secret, ..self }
+    }
+
     /// Takes the next bytes.
     ///
     /// # Errors
     /// As soon as the bytes cannot become a filter: they do not begin with petal's magic number, the
     /// header is damaged or states more data than allowed
-    /// ([`NoMemory`](crate::ErrorKind::NoMemory)), the secret of the filter is not in its file, a part of the data is invalid, memory allocation
-    /// fails, or there are more bytes than the header states. [`finish`](Self::finish) reports
-    /// errors of the data as a whole.
+    /// ([`NoMemory`](crate::ErrorKind::NoMemory)), the secret of the filter is missing or wrong, a part of the
+    /// data is invalid, memory allocation fails, or there are more bytes than the header states.
+    /// [`finish`](Self::finish) reports errors of the data as a whole.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let before = mem::replace(&mut self.state, State::Failed);
         self.state = match before {
@@ -181,7 +191,7 @@ impl StreamDecoder {
                 return Err(Error::invalid("length of the metadata", "0", found));
             }
             let metadata = metadata_of(&header, fixed, &received[HEADER..])?;
-            let header = header.unlocked(None)?;
+            let header = header.unlocked(self.secret.as_ref())?;
             let mut partial = PartialFilter::new(header, metadata, self.has_checksum);
             partial.allocate_parts()?;
             partial.push(bytes)?;

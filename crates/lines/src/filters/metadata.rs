@@ -1,5 +1,7 @@
 //! The metadata of filter files: what the keys of a filter of lines are, and how they are spelled.
 
+use std::fmt;
+
 use crate::keys::{
     Fields, HexCase, KeySpec, LineEnds, Spelling, Transform, parse_transforms, transforms_text,
 };
@@ -115,20 +117,109 @@ pub fn with_query_transforms(metadata: &str, transforms: &[Transform]) -> String
     }
 }
 
-/// Returns the transforms of queries, from the metadata of a filter; `None` if they are those of its keys.
-///
-/// # Errors
-/// The list, if this version of petal does not know a transform.
-pub fn recorded_query_transforms(
-    metadata: &str,
-) -> std::result::Result<Option<Vec<Transform>>, String> {
-    let recorded: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
-    match &recorded[QUERY_TRANSFORM] {
-        serde_json::Value::Null => Ok(None),
-        serde_json::Value::String(list) => {
-            parse_transforms(list).map(Some).map_err(|_| list.clone())
+/// How the keys of a filter of lines were changed, and how those are that are looked up in it. Two are equal
+/// if keys and queries are.
+#[derive(Clone, Debug, Default)]
+pub struct KeyChanges {
+    keys: Option<Vec<Transform>>,
+    /// Those of queries, if they are others.
+    queries: Option<Vec<Transform>>,
+}
+
+impl KeyChanges {
+    /// Reads the metadata of a filter.
+    ///
+    /// # Errors
+    /// The list, if this version of petal does not know a transform.
+    pub fn recorded(metadata: &str) -> std::result::Result<Self, String> {
+        let fields: serde_json::Value = serde_json::from_str(metadata).unwrap_or_default();
+        let queries = match &fields[QUERY_TRANSFORM] {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(list) => {
+                Some(parse_transforms(list).map_err(|_| list.clone())?)
+            }
+            other => return Err(other.to_string()),
+        };
+        Ok(Self { keys: recorded_transforms(metadata)?, queries })
+    }
+
+    /// Returns the transforms of the keys; `None` if the metadata says nothing about keys.
+    #[must_use]
+    pub fn of_keys(&self) -> Option<&[Transform]> {
+        self.keys.as_deref()
+    }
+
+    /// Returns the transforms that the filter records for queries, if they are not those of its keys.
+    #[must_use]
+    pub fn of_queries_only(&self) -> Option<&[Transform]> {
+        self.queries.as_deref()
+    }
+
+    fn recorded_of_queries(&self) -> Option<&[Transform]> {
+        self.queries.as_deref().or(self.of_keys())
+    }
+
+    /// Returns the transforms of queries, given how the keys are spelled: hexadecimal keys in one case are
+    /// found in the other, too. `None` if the metadata says nothing about keys.
+    #[must_use]
+    pub fn of_queries(&self, spelling: Option<Spelling>) -> Option<Vec<Transform>> {
+        let mut transforms = self.recorded_of_queries()?.to_vec();
+        let case = spelling.and_then(Spelling::transform_to_case);
+        transforms.extend(case.filter(|case| transforms.last() != Some(case)));
+        Some(transforms)
+    }
+
+    /// Returns the transforms for keys that are added: those of the keys, or those `given` if the metadata
+    /// says nothing about keys.
+    ///
+    /// # Errors
+    /// The transforms of the keys, if others were given.
+    pub fn adopt(&self, given: &[Transform]) -> std::result::Result<Vec<Transform>, &[Transform]> {
+        let Some(recorded) = self.of_keys() else { return Ok(given.to_vec()) };
+        let is_same = given.is_empty() || given == recorded;
+        if is_same { Ok(recorded.to_vec()) } else { Err(recorded) }
+    }
+
+    /// Returns the transforms for keys that are looked up: [`of_queries`](Self::of_queries), or those `given`
+    /// if the metadata says nothing about keys.
+    ///
+    /// # Errors
+    /// The recorded transforms of queries, if others were given.
+    pub fn adopt_for_queries(
+        &self,
+        spelling: Option<Spelling>,
+        given: &[Transform],
+    ) -> std::result::Result<Vec<Transform>, &[Transform]> {
+        let recorded = self.recorded_of_queries();
+        let (Some(recorded), Some(all)) = (recorded, self.of_queries(spelling)) else {
+            return Ok(given.to_vec());
+        };
+        let is_same = given.is_empty() || given == recorded || given == all;
+        if is_same { Ok(all) } else { Err(recorded) }
+    }
+}
+
+impl PartialEq for KeyChanges {
+    fn eq(&self, other: &Self) -> bool {
+        let both = |changes: &Self| {
+            [changes.of_keys(), changes.recorded_of_queries()]
+                .map(|list| list.unwrap_or_default().to_vec())
+        };
+        both(self) == both(other)
+    }
+}
+
+/// "not changed", or "changed by" the names, and how queries are changed.
+impl fmt::Display for KeyChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.of_keys() {
+            None | Some([]) => f.write_str("not changed")?,
+            Some(list) => write!(f, "changed by '{}'", transforms_text(list))?,
         }
-        other => Err(other.to_string()),
+        match &self.queries {
+            None => Ok(()),
+            Some(list) => write!(f, " (queries by '{}')", transforms_text(list)),
+        }
     }
 }
 
@@ -357,9 +448,10 @@ mod tests {
         assert!(recorded_transforms(r#"{"key_transform":["trim"]}"#).is_err());
         let queries = parse_transforms("sha1,uppercase").unwrap();
         let metadata = with_query_transforms(METADATA, &queries);
-        assert_eq!(recorded_query_transforms(&metadata), Ok(Some(queries)));
-        assert_eq!(recorded_query_transforms(METADATA), Ok(None));
+        let changes = KeyChanges::recorded(&metadata).unwrap();
+        assert_eq!(changes.of_queries_only(), Some(&queries[..]));
+        assert_eq!(KeyChanges::recorded(METADATA).unwrap().of_queries_only(), None);
         assert_eq!(with_query_transforms(METADATA, &[]), METADATA);
-        assert!(recorded_query_transforms(r#"{"query_transform":"newer"}"#).is_err());
+        assert!(KeyChanges::recorded(r#"{"query_transform":"newer"}"#).is_err());
     }
 }

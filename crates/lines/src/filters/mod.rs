@@ -21,8 +21,8 @@ pub use filter_group::{FilterGroup, GroupHash};
 pub use line_buffer::LineBuffer;
 pub use line_filter::{LineFilter, LineFilterMut, LineHash};
 pub use metadata::{
-    METADATA, filter_metadata, recorded_keys, recorded_log_id, recorded_query_transforms,
-    recorded_spelling, recorded_transforms, union_metadata, with_keys_of, with_log_id, with_note,
+    KeyChanges, METADATA, filter_metadata, recorded_keys, recorded_log_id, recorded_spelling,
+    recorded_transforms, union_metadata, with_keys_of, with_log_id, with_note,
     with_query_transforms, with_spelling,
 };
 pub(crate) use query::check_inputs;

@@ -7,7 +7,7 @@ use petal::FilterType::{
     Bloom, Cascade, Classic, Counting, CountingClassic, Quotient, Scalable, VectorQuotient,
     Windowed,
 };
-use petal::{AnyFilter, ByteSize, FilterType, HashSpec, Plan, Secret};
+use petal::{AnyFilter, ByteSize, FilterType, HashSpec, Plan};
 
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
 use crate::input::Source;
@@ -56,8 +56,8 @@ pub struct FilterSpec {
     pub seed: u64,
     /// Use a hash with a new random secret.
     pub keyed: bool,
-    /// Use a keyed hash with this secret, which the file does not have.
-    pub secret: Option<Secret>,
+    /// Use this hash, whatever `seed` and `keyed` are.
+    pub own_hash: Option<HashSpec>,
 }
 
 /// Returns the bytes of a new random secret.
@@ -190,8 +190,8 @@ impl FilterSpec {
     /// # Errors
     /// If the system has no random bytes.
     pub fn hash(&self) -> Result<HashSpec> {
-        if let Some(secret) = &self.secret {
-            return Ok(HashSpec::keyed_apart(secret));
+        if let Some(hash) = self.own_hash {
+            return Ok(hash);
         }
         if !self.keyed {
             return Ok(HashSpec::rapid(self.seed));

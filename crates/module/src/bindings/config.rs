@@ -7,10 +7,15 @@
 #![deny(unsafe_code)]
 
 use std::ffi::CStr;
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
-use crate::filters::MAX_EXPANSION;
+use petal::Secret;
+
+use crate::filters::{MAX_EXPANSION, secret};
 
 /// Layout of new `BF.*` and `CF.*` filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +91,45 @@ impl FprSetting {
         self.get().to_string()
     }
 }
+
+/// The path of the file with the secret of imported filters.
+pub(crate) struct SecretFile {
+    pub(crate) name: &'static CStr,
+    path: Mutex<String>,
+}
+
+impl SecretFile {
+    /// Reads the file. No path: there is no secret.
+    ///
+    /// # Errors
+    /// The message for the user if the file cannot be read or is no secret.
+    pub(crate) fn set(&self, path: &[u8]) -> Result<(), String> {
+        let path = String::from_utf8_lossy(path).into_owned();
+        let secret = match &path[..] {
+            "" => None,
+            path => {
+                let mut content = Vec::new();
+                let file = File::open(path).map(|file| file.take(64));
+                let read = file.and_then(|mut file| file.read_to_end(&mut content));
+                read.map_err(|error| format!("{path}: cannot read: {error}"))?;
+                let secret = Secret::parse(&content);
+                let form = "expected 32 hexadecimal digits or 16 bytes";
+                Some(secret.ok_or_else(|| format!("{path}: is no secret, {form}"))?)
+            }
+        };
+        secret::set(secret);
+        *self.path.lock().unwrap_or_else(PoisonError::into_inner) = path;
+        Ok(())
+    }
+
+    /// Returns the path.
+    pub(crate) fn text(&self) -> String {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+pub(super) static SECRET_FILE: SecretFile =
+    SecretFile { name: c"secret-file", path: Mutex::new(String::new()) };
 
 /// A setting with named values.
 pub(crate) struct EnumSetting {

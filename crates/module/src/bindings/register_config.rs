@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
-use super::config::{self, EnumSetting, FprSetting, IntSetting};
+use super::config::{self, EnumSetting, FprSetting, IntSetting, SecretFile};
 use crate::server::abi::{self, Context, Text};
 use crate::server::{api, bytes_of};
 
@@ -86,6 +86,22 @@ pub(super) fn register(context: *mut Context) -> Result<(), String> {
         {
             return Err(rejected(setting.name));
         }
+        let setting = &config::SECRET_FILE;
+        let (name, data) = (setting.name.as_ptr(), (&raw const *setting).cast_mut().cast());
+        let (flags, none) = (abi::CONFIG_IMMUTABLE, c"".as_ptr());
+        if (api().register_text)(
+            context,
+            name,
+            none,
+            flags,
+            get_secret_file,
+            set_secret_file,
+            None,
+            data,
+        ) != abi::OK
+        {
+            return Err(rejected(setting.name));
+        }
         LOADING.store(true, Relaxed);
         let loaded = (api().load_configs)(context);
         LOADING.store(false, Relaxed);
@@ -137,16 +153,26 @@ unsafe extern "C" fn set_enum(
     abi::OK
 }
 
-/// The string that [`get_fpr`] returned last. The module owns it, and it must live until the next
+/// The string that a setting returned last. The module owns it, and it must live until the next
 /// call.
-static LAST_FPR_TEXT: AtomicPtr<Text> = AtomicPtr::new(null_mut());
+static LAST_TEXT: AtomicPtr<Text> = AtomicPtr::new(null_mut());
 
 unsafe extern "C" fn get_fpr(_: *const c_char, setting: *mut c_void) -> *mut Text {
-    // SAFETY: as above; the server copies the bytes into a new string, which needs no context.
+    // SAFETY: as above.
+    returned(&unsafe { (*setting.cast::<FprSetting>()).text() })
+}
+
+unsafe extern "C" fn get_secret_file(_: *const c_char, setting: *mut c_void) -> *mut Text {
+    // SAFETY: as above.
+    returned(&unsafe { (*setting.cast::<SecretFile>()).text() })
+}
+
+/// Returns a text to the server.
+fn returned(text: &str) -> *mut Text {
+    // SAFETY: the server copies the bytes into a new string, which needs no context.
     unsafe {
-        let text = (*setting.cast::<FprSetting>()).text();
         let new = (api().create_text)(null_mut(), text.as_ptr().cast(), text.len());
-        let old = LAST_FPR_TEXT.swap(new, Relaxed);
+        let old = LAST_TEXT.swap(new, Relaxed);
         if !old.is_null() {
             (api().free_text)(null_mut(), old);
         }
@@ -166,12 +192,30 @@ unsafe extern "C" fn set_fpr(
         if is_missing(value == setting.default.to_bytes()) {
             return abi::OK;
         }
-        match setting.set(value) {
-            Ok(()) => abi::OK,
-            Err(message) => {
-                *error = (api().create_text)(null_mut(), message.as_ptr().cast(), message.len());
-                abi::ERR
-            }
-        }
+        outcome(setting.set(value), error)
     }
+}
+
+unsafe extern "C" fn set_secret_file(
+    _: *const c_char,
+    value: *mut Text,
+    setting: *mut c_void,
+    error: *mut *mut Text,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let set = (*setting.cast::<SecretFile>()).set(bytes_of(value));
+        outcome(set.as_ref().map_err(String::as_str).copied(), error)
+    }
+}
+
+/// Returns the status of a change, and its error.
+///
+/// # Safety
+/// The server owns the place for the error.
+unsafe fn outcome(changed: Result<(), &str>, error: *mut *mut Text) -> c_int {
+    let Err(message) = changed else { return abi::OK };
+    // SAFETY: as the caller promises; the server frees the error.
+    unsafe { *error = (api().create_text)(null_mut(), message.as_ptr().cast(), message.len()) };
+    abi::ERR
 }

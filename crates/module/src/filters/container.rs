@@ -25,6 +25,7 @@ use std::borrow::Cow;
 use petal::embed::{SerializedView, StreamDecoder};
 use petal::{AnyFilter, ErrorKind};
 
+use super::secret;
 use crate::error::FilterError;
 
 /// Length of the prefix.
@@ -143,7 +144,9 @@ impl PartialImport {
     pub(crate) fn file(memory_limit: u64) -> Self {
         Self {
             memory_limit,
-            state: ImportState::File(StreamDecoder::file(memory_limit)),
+            state: ImportState::File(
+                StreamDecoder::file(memory_limit).with_secret(secret::current()),
+            ),
             received: 0,
         }
     }
@@ -242,8 +245,9 @@ impl PartialImport {
         while filters.len() < count {
             let used: u64 = filters.iter().map(|filter| filter.as_dyn().size_bytes()).sum();
             let left = memory_limit.saturating_sub(used);
-            let decoder =
-                next.get_or_insert_with(|| StreamDecoder::serialized_without_checksum(left));
+            let decoder = next.get_or_insert_with(|| {
+                StreamDecoder::serialized_without_checksum(left).with_secret(secret::current())
+            });
             let (before, total) = decoder.progress();
             let mut outcome = Ok(());
             let max_len = usize::try_from(total - before).unwrap_or(usize::MAX);
@@ -322,6 +326,12 @@ fn import_error(error: &petal::Error, used: u64) -> FilterError {
             FilterError::OverLimit { bytes: minimum.saturating_add(used), limit: left + used }
         }
         ErrorKind::Alloc { .. } => FilterError::OutOfMemory,
+        _ if error.is_secret_missing() => FilterError::Malformed(
+            "the secret of the filter is not in its file; set petal.secret-file".to_owned(),
+        ),
+        _ if error.is_secret() => FilterError::Malformed(
+            "petal.secret-file has another secret than that of the filter".to_owned(),
+        ),
         _ => FilterError::Malformed(error.to_string()),
     }
 }

@@ -9,6 +9,7 @@ mod info;
 mod insert;
 mod layers;
 mod quotient_chain;
+pub(crate) mod secret;
 mod set_ops;
 mod spec;
 

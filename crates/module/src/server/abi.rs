@@ -44,6 +44,8 @@ pub(crate) const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
 pub(crate) const NOTIFY_MODULE: c_int = 1 << 13;
 
+/// Flag of a setting that `CONFIG SET` does not change.
+pub(crate) const CONFIG_IMMUTABLE: c_uint = 1;
 pub(crate) const CONFIG_MEMORY: c_uint = 1 << 7;
 /// Of Redis 8: the name of the setting does not begin with that of the module.
 pub(crate) const CONFIG_UNPREFIXED: c_uint = 1 << 9;

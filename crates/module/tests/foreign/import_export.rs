@@ -1,6 +1,8 @@
 //! PETAL.IMPORT and PETAL.EXPORT of `.petal` files in chunks.
 
-use crate::server::{Reply, Server, Setup};
+use petal::{BloomFilter, HashSpec, Secret};
+
+use crate::server::{Reply, Server, Setup, wait_until};
 
 /// Exports a key in chunks of this size.
 #[track_caller]
@@ -320,5 +322,123 @@ fn memory_limit_applies_to_restore_but_not_to_replication() {
     for (key, end) in [("part", 6000), ("whole", file.len())] {
         assert!(push(&here, key, 5000, &file[5000..end]).is_error(), "{key}");
         assert_eq!(here.call(&format!("EXISTS {key}")).int(), 0);
+    }
+}
+
+const SECRET: [u8; 16] = *b"0123456789abcdef";
+const OTHER_SECRET: [u8; 16] = *b"fedcba9876543210";
+
+/// Returns the file of a filter whose secret is not in it.
+fn file_without_its_secret() -> Vec<u8> {
+    let hash = HashSpec::keyed_apart(&Secret::new(SECRET));
+    let mut filter = BloomFilter::builder().capacity(20_000).fpr(0.001).hash(hash).build().unwrap();
+    for item in 0..10_000 {
+        filter.insert(&format!("item:{item}"));
+    }
+    let mut file = Vec::new();
+    filter.write_to(&mut file, "").unwrap();
+    assert!(!contains(&file, &SECRET));
+    file
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// A server with this secret; the file has digits.
+fn with_secret(secret: [u8; 16], args: &str) -> Setup {
+    let digits: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    Setup::new()
+        .file("secret", format!("{digits}\n").into_bytes())
+        .args(&format!("--petal.secret-file secret {args}"))
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn filter_without_its_secret_needs_that_of_the_setting() {
+    let file = file_without_its_secret();
+    let message = |wrong: &Server| push(wrong, "key", 0, &file).error().to_owned();
+    let missing = "ERR received bad data: the secret of the filter is not in its file; set \
+                   petal.secret-file";
+    assert_eq!(message(&Server::new()), missing);
+    let other = with_secret(OTHER_SECRET, "").start();
+    let wrong =
+        "ERR received bad data: petal.secret-file has another secret than that of the filter";
+    assert_eq!(message(&other), wrong);
+    assert_eq!(other.call("EXISTS key").int(), 0);
+    let server = with_secret(SECRET, "").start();
+    import(&server, "key", &file, 5000);
+    assert_complete(&server, "key");
+    assert_eq!(server.call("BF.EXISTS key other").int(), 0);
+    assert_eq!(server.call("BF.ADD key other").int(), 1);
+    server.call("COPY key copy").int();
+    assert_eq!(server.call("BF.EXISTS copy other").int(), 1);
+    // Only the path is shown, and it cannot be changed.
+    let shown = server.call("CONFIG GET petal.secret-file");
+    assert_eq!(shown.items()[1].bytes(), b"secret");
+    assert!(server.call("CONFIG SET petal.secret-file other").is_error());
+    for at in ["key", "copy"] {
+        let dump = server.call(&format!("DUMP {at}"));
+        assert!(!contains(dump.bytes(), &SECRET));
+        assert!(!contains(&export(&server, at, 1 << 20), &SECRET));
+        let restore = [&b"RESTORE"[..], b"key", b"0", dump.bytes()];
+        assert_eq!(other.call_args(&restore).error(), "ERR Bad data format");
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn files_of_the_server_do_not_have_the_secret() {
+    let file = file_without_its_secret();
+    for args in ["", "--appendonly yes", "--appendonly yes --aof-use-rdb-preamble no"] {
+        let mut server = with_secret(SECRET, args).start();
+        import(&server, "key", &file, 10_000);
+        if !args.is_empty() {
+            server.call("BGREWRITEAOF");
+            wait_until("the log is rewritten", || server.info("aof_rewrite_in_progress") == "0");
+        }
+        server.restart();
+        assert_complete(&server, "key");
+        let mut folders = vec![server.folder().path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                match entry.file_type().unwrap().is_dir() {
+                    true => folders.push(entry.path()),
+                    false => {
+                        let bytes = std::fs::read(entry.path()).unwrap();
+                        assert!(!contains(&bytes, &SECRET), "{}", entry.path().display());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn replica_without_the_secret_says_so() {
+    let file = file_without_its_secret();
+    let master = with_secret(SECRET, "").start();
+    import(&master, "key", &file, 10_000);
+    let good = with_secret(SECRET, "").start();
+    good.replicate_from(&master);
+    assert_complete(&good, "key");
+    let replica = Server::new();
+    replica.call(&format!("REPLICAOF 127.0.0.1 {}", master.port())).ok();
+    wait_until("the replica logs the reason", || {
+        replica.log().contains("the secret of the filter is not in its file; set petal.secret-file")
+    });
+}
+
+#[test]
+#[ignore = "cargo x test --foreign"]
+fn server_does_not_start_with_a_file_that_is_no_secret() {
+    for (content, reason) in [(Some(&b"short"[..]), "is no secret"), (None, "cannot read")] {
+        let mut setup = Setup::new().args("--petal.secret-file secret");
+        if let Some(content) = content {
+            setup = setup.file("secret", content.to_vec());
+        }
+        let log = setup.try_start().err().expect("it starts");
+        assert!(log.contains(reason) && !log.contains("short"), "{log}");
     }
 }

@@ -292,7 +292,19 @@ def read_pointers(json_key: str | Iterable[str] | None) -> list[str]:
     return listed
 
 
-def read_transforms(names: str | Iterable[str] | None) -> str:
+def read_notes(notes: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    """Reads notes for the metadata of a filter; the extension module checks the names."""
+    if notes is None:
+        return []
+    if not isinstance(notes, Mapping):
+        raise TypeError(f"metadata=: expected a dict of names and texts, found {notes!r}")
+    for name, text in notes.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise TypeError(f"metadata=: expected names and texts, found {name!r}: {text!r}")
+    return list(notes.items())
+
+
+def read_transforms(names: str | Iterable[str] | None, argument: str = "key_transform") -> str:
     """Reads the names of transforms, a list or a text with commas between them; the extension module
     checks them."""
     if names is None:
@@ -300,12 +312,12 @@ def read_transforms(names: str | Iterable[str] | None) -> str:
     if isinstance(names, str):
         names = names.split(",") if names.strip() else []
     if isinstance(names, bytes) or not isinstance(names, Iterable):
-        raise TypeError(f"key_transform=: expected a list of names, found {names!r}")
+        raise TypeError(f"{argument}=: expected a list of names, found {names!r}")
     listed = []
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"key_transform=: expected a list of names, found {name!r} in it")
+            raise TypeError(f"{argument}=: expected a list of names, found {name!r} in it")
         if not name.strip() or "," in name:
-            raise ValueError(f"key_transform=: expected one name, found {name!r}")
+            raise ValueError(f"{argument}=: expected one name, found {name!r}")
         listed.append(name.strip())
     return ",".join(listed)

@@ -4,6 +4,7 @@
 """
 
 import time
+from collections.abc import Iterable, Mapping
 from typing import Unpack
 
 from petal._arguments import (
@@ -17,11 +18,13 @@ from petal._arguments import (
     read_flag,
     read_integer,
     read_memory,
+    read_notes,
     read_number,
     read_options,
     read_out,
     read_path,
     read_paths,
+    read_transforms,
 )
 from petal._names import FilterType, Format, KeyType
 from petal._petal import Filter, _build_job, _check_job, _merge_job, _seen_job
@@ -47,6 +50,10 @@ def build(
     window: int | None = None,
     last: int | None = None,
     not_in: Paths | None = None,
+    secret: bytes | None = None,
+    secret_apart: bool = False,
+    query_transform: str | Iterable[str] | None = None,
+    metadata: Mapping[str, str] | None = None,
     **options: Unpack[JobOptions],
 ) -> Report:
     """Builds a filter file of all lines of the inputs, the same bytes as `petal build`.
@@ -63,6 +70,10 @@ def build(
     - `max_capacity`: the capacity up to which a quotient filter grows.
     - `window`, `last`: seconds, or number of lines, after which a windowed filter drops lines.
     - `not_in`: lines that a cascade must report as absent.
+    - `secret`, `secret_apart`: as for `BloomFilter`.
+    - `query_transform`: changes to lines that are looked up, instead of `key_transform`; `sha1,uppercase` if
+      the inputs are such digests.
+    - `metadata`: notes for the filter's file, such as `{"source": "https://example.com"}`.
     - `column`, `separator`, `quote`, `escape`, `header`, `json_key`: as in `common`; the filter
       contains the columns or values. A filter of one column can be queried with plain lines, and
       with other files' columns.
@@ -90,6 +101,10 @@ def build(
         "window": read_integer("window", window, 1),
         "last": read_integer("last", last, 1),
         "now": int(time.time()),
+        "secret": secret,
+        "secret_apart": read_flag("secret_apart", secret_apart),
+        "query_transform": read_transforms(query_transform, "query_transform"),
+        "notes": read_notes(metadata),
     }
     settings = read_options("build", JobOptions, options)
     others = [] if not_in is None else read_paths(not_in)
@@ -108,6 +123,7 @@ def check(
     allow: Paths | None = None,
     format: Format | None = None,
     key_type: KeyType = "text",
+    secret: bytes | None = None,
     **options: Unpack[JobOptions],
 ) -> Report:
     """Returns the lines of the inputs that a filter contains, in order, with repeats.
@@ -117,9 +133,8 @@ def check(
     - `inputs`: a path, or several.
     - `invert`: return the lines that the filter does not contain.
     - `allow`: files of keys, one per line, that are treated as absent.
-    - `format`, `key_type`: of another program's filter file, as in `open`.
-    - `key_transform`: as in `common` [those that the filter records; others raise
-      `IncompatibleError`].
+    - `format`, `key_type`, `secret`: of a filter file, as in `open`.
+    - `key_transform`: as in `common` [`filter.query_transform`; others raise `IncompatibleError`].
     - Other arguments are those of `common`.
 
     Cost: one pass over the inputs. Raises the errors of `common`.
@@ -135,11 +150,11 @@ def check(
         "filter_paths": filter_paths,
     }
     if isinstance(filter, Filter):
-        if format is not None or key_type != "text":
-            raise ValueError("format=, key_type=: pass them to open(), not with a filter object")
+        if format is not None or key_type != "text" or secret is not None:
+            raise ValueError("format=, key_type=, secret=: pass them to open(), not with a filter object")
         opened = filter
     else:
-        opened = _open(filter, format=format, key_type=key_type)
+        opened = _open(filter, format=format, key_type=key_type, secret=secret)
     settings = read_options("check", JobOptions, options)
     result = _check_job(opened, read_paths(inputs), check_options, settings)
     return Report(**read_result(result, options))
@@ -215,6 +230,8 @@ def merge(
     out: Out,
     fold: bool = False,
     format: Format | None = None,
+    secret: bytes | None = None,
+    metadata: Mapping[str, str] | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -226,7 +243,8 @@ def merge(
 
     - `filters`, `out`: paths of filter files; the filter file to write.
     - `fold`: fold to the largest size that divides all sizes, even if it is very small.
-    - `format`: of other programs' filter files, as in `open`.
+    - `format`, `secret`: of all filter files, as in `open`.
+    - `metadata`: as in `build`, beside the notes of the first filter.
     - `memory_limit`: maximum memory, as in `common`; the union and one mapped filter must fit.
     - `progress`: as in `common`.
 
@@ -245,6 +263,8 @@ def merge(
         "fold": read_flag("fold", fold),
         "format": format,
         "memory_limit": read_memory(memory_limit),
+        "secret": secret,
+        "notes": read_notes(metadata),
         "progress": progress,
     }
     return Report(**read_result(_merge_job(files, arguments), {}))

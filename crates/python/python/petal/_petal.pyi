@@ -146,6 +146,8 @@ class Filter:
     @property
     def key_transform(self) -> list[str] | None: ...
     @property
+    def query_transform(self) -> list[str] | None: ...
+    @property
     def metadata(self) -> str: ...
     @metadata.setter
     def metadata(self, value: str) -> None: ...
@@ -203,6 +205,7 @@ class _BloomFilter(Filter):
         memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
     def __or__(self, other: Self, /) -> Self: ...
     def __ior__(self, other: Self, /) -> Self: ...
@@ -245,6 +248,7 @@ class _CountingFilter(_FilterWithDeletion):
         memory_limit: int | str | None = None,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
 
 @final
@@ -265,6 +269,7 @@ class QuotientFilter(_FilterWithDeletion):
         max_capacity: int | None = None,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
 
 @final
@@ -276,6 +281,7 @@ class VectorQuotientFilter(_FilterWithDeletion):
         *,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
 
 @final
@@ -288,6 +294,7 @@ class ScalableBloomFilter(Filter):
         growth: int = 2,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
     @property
     def growth(self) -> int: ...
@@ -307,6 +314,7 @@ class WindowedBloomFilter(Filter):
         generations: int = 4,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
     @property
     def generations(self) -> int: ...
@@ -325,6 +333,7 @@ class StaticFilter(Filter):
         fuse: bool = False,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
 
 @final
@@ -337,6 +346,7 @@ class FilterCascade(Filter):
         *,
         seed: int = 0,
         secret: bytes | None = None,
+        secret_apart: bool = False,
     ) -> Self: ...
 
 @final
@@ -366,7 +376,7 @@ def _seen_job(inputs: Any, seen_args: Any, options: Any) -> Any: ...
 def _set_operation_job(operation: Any, first: Any, others: Any, outputs: Any, options: Any) -> Any: ...
 def _transform_key(key: bytes, names: str) -> bytes: ...
 def _transform_keys(keys: Iterable[str | bytes | None], names: str) -> list[bytes | None]: ...
-def _adopted_transforms(metadata: str, names: str) -> str: ...
+def _adopted_transforms(filter: Filter, names: str) -> str: ...
 def _unpickle(data: ReadableBuffer, format: str | None, key_type: str) -> Filter: ...
 def add_fingerprints(filter: Filter, fingerprints: bytes) -> None: ...
 def add_fingerprints_with_repeats(seen: Filter, repeated: Filter, fingerprints: bytes) -> None: ...
@@ -374,11 +384,23 @@ def fingerprints(columns: Sequence[Any], key: bytes) -> bytes: ...
 def contains_fingerprints(filter: Filter, fingerprints: bytes) -> bytes: ...
 def spark_xxhash64(keys: _Keys) -> bytes: ...
 def from_bytes(
-    data: ReadableBuffer, *, format: Format | None = None, key_type: KeyType = "text"
+    data: ReadableBuffer,
+    *,
+    format: Format | None = None,
+    key_type: KeyType = "text",
+    secret: bytes | None = None,
 ) -> Filter: ...
 def load(
-    path: _Path, *, format: Format | None = None, key_type: KeyType = "text"
+    path: _Path,
+    *,
+    format: Format | None = None,
+    key_type: KeyType = "text",
+    secret: bytes | None = None,
 ) -> Filter: ...
 def open(
-    path: _Path, *, format: Format | None = None, key_type: KeyType = "text"
+    path: _Path,
+    *,
+    format: Format | None = None,
+    key_type: KeyType = "text",
+    secret: bytes | None = None,
 ) -> Filter: ...

@@ -61,7 +61,7 @@ def register(
     opened = _opened(filter)
     changes = read_transforms(key_transform)
     if not isinstance(opened, _petal.ForeignFilter):
-        changes = _petal._adopted_transforms(opened.metadata, changes)
+        changes = _petal._adopted_transforms(opened, changes)
     if column_type.endswith("BIGINT"):
         if key_transform is not None:
             raise ValueError(f"key_transform: keys of column_type {column_type!r} cannot be changed; remove one of them")

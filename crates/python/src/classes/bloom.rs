@@ -27,7 +27,8 @@ use crate::state::{FilterState, Storage, each_storage};
 /// - `seed`: an `int` from 0 to `2**64 - 1` that selects the hash. Filters with different seeds
 ///   have different false positives. A seed does not protect against chosen keys.
 /// - `secret`: 16 random bytes for a keyed hash, for keys that an adversary may choose. It is
-///   stored in the file.
+///   stored in the file and in pickles, unless `secret_apart` is true: those who open the file then pass
+///   it to `open`, `load` or `from_bytes`, and the filter cannot be pickled.
 ///
 /// Raises `ValueError` if an argument is out of range, `MemoryLimitError` if the filter does not
 /// fit.
@@ -48,7 +49,7 @@ macro_rules! bloom_methods {
             #[new]
             #[pyo3(signature = (
                 capacity = None, fpr = None, *, bits = None, probes = None, least_space = false,
-                memory_limit = None, seed = 0, secret = None
+                memory_limit = None, seed = 0, secret = None, secret_apart = false
             ))]
             #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
             fn new(
@@ -61,8 +62,9 @@ macro_rules! bloom_methods {
                 memory_limit: Option<MemoryLimitArg>,
                 seed: u64,
                 secret: Option<&[u8]>,
+                secret_apart: bool,
             ) -> PyResult<PyClassInitializer<Self>> {
-                let spec = spec($filter_type, seed, secret)?;
+                let spec = spec($filter_type, seed, secret, secret_apart)?;
                 let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
                 let built = py.detach(|| size.build(spec))?;
                 Ok(with_state(built, Self))

@@ -20,15 +20,16 @@ pub(crate) struct FilterCascade;
 #[pymethods]
 impl FilterCascade {
     #[new]
-    #[pyo3(signature = (members, others, fpr = 0.01, *, seed = 0, secret = None))]
+    #[pyo3(signature = (members, others, fpr = 0.01, *, seed = 0, secret = None, secret_apart = false))]
     fn new(
         members: &Bound<'_, PyAny>,
         others: &Bound<'_, PyAny>,
         fpr: f64,
         seed: u64,
         secret: Option<&[u8]>,
+        secret_apart: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let hash = hash(seed, secret)?;
+        let hash = hash(seed, secret, secret_apart)?;
         let ours = batch::hashes(members, KeyHasher::Native(hash))?;
         let theirs = batch::hashes(others, KeyHasher::Native(hash))?;
         let builder = petal::FilterCascade::builder().fpr(fpr).hash(hash);

@@ -90,7 +90,7 @@ macro_rules! counting_methods {
             #[new]
             #[pyo3(signature = (
                 capacity = None, fpr = None, *, width = 4, bits = None, probes = None, least_space = false,
-                memory_limit = None, seed = 0, secret = None
+                memory_limit = None, seed = 0, secret = None, secret_apart = false
             ))]
             #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
             fn new(
@@ -104,8 +104,9 @@ macro_rules! counting_methods {
                 memory_limit: Option<MemoryLimitArg>,
                 seed: u64,
                 secret: Option<&[u8]>,
+                secret_apart: bool,
             ) -> PyResult<PyClassInitializer<Self>> {
-                let spec = spec($filter_type, seed, secret)?;
+                let spec = spec($filter_type, seed, secret, secret_apart)?;
                 let spec = FilterSpec { counter_width: width, ..spec };
                 let size = BloomSize { capacity, fpr, bits, probes, least_space, memory_limit };
                 let built = py.detach(|| size.build(spec))?;
@@ -126,7 +127,7 @@ counting_methods!(ClassicCountingBloomFilter, FilterType::CountingClassic);
 
 deletion_methods! { QuotientFilter,
     #[new]
-    #[pyo3(signature = (capacity, fpr = 0.01, *, max_capacity = None, seed = 0, secret = None))]
+    #[pyo3(signature = (capacity, fpr = 0.01, *, max_capacity = None, seed = 0, secret = None, secret_apart = false))]
     fn new(
         py: Python<'_>,
         capacity: u64,
@@ -134,13 +135,14 @@ deletion_methods! { QuotientFilter,
         max_capacity: Option<u64>,
         seed: u64,
         secret: Option<&[u8]>,
+        secret_apart: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         if let Some(max) = max_capacity.filter(|max| *max < capacity) {
             return Err(PyValueError::new_err(format!(
                 "max_capacity=: {max} is less than capacity=, {capacity}; raise max_capacity="
             )));
         }
-        let mut spec = spec(FilterType::Quotient, seed, secret)?;
+        let mut spec = spec(FilterType::Quotient, seed, secret, secret_apart)?;
         (spec.capacity, spec.fpr, spec.max_capacity) = (Some(capacity), Some(fpr), max_capacity);
         Ok(with_state(build(py, &spec)?, Self))
     }
@@ -148,15 +150,16 @@ deletion_methods! { QuotientFilter,
 
 deletion_methods! { VectorQuotientFilter,
     #[new]
-    #[pyo3(signature = (capacity, fpr = 0.01, *, seed = 0, secret = None))]
+    #[pyo3(signature = (capacity, fpr = 0.01, *, seed = 0, secret = None, secret_apart = false))]
     fn new(
         py: Python<'_>,
         capacity: u64,
         fpr: f64,
         seed: u64,
         secret: Option<&[u8]>,
+        secret_apart: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let mut spec = spec(FilterType::VectorQuotient, seed, secret)?;
+        let mut spec = spec(FilterType::VectorQuotient, seed, secret, secret_apart)?;
         (spec.capacity, spec.fpr) = (Some(capacity), Some(fpr));
         Ok(with_state(build(py, &spec)?, Self))
     }

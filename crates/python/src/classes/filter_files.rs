@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::object;
 use crate::error::{Exception, cannot_write, refuse_compressed};
-use crate::state::open::PathArg;
+use crate::state::open::{OpenOptions, PathArg};
 
 /// Opens a filter file without reading it: the file is mapped into memory. Returns a read-only
 /// object of the class of the filter in the file.
@@ -17,43 +17,52 @@ use crate::state::open::PathArg;
 /// - `path`: a `str`, `bytes` or `os.PathLike`.
 /// - `format`: the format of another program's file, needed if it has no magic number (rbloom).
 /// - `key_type`: how that program encodes its keys, as for `ForeignFilter`.
+/// - `secret`: the 16 bytes of a filter whose file does not have its secret; other filters ignore it. With
+///   `petal build --keyed --secret-file FILE` they are `bytes.fromhex(Path(FILE).read_text())`. Without
+///   it, or with another one, `IncompatibleError` is raised.
 ///
 /// Cost: the header is checked; pages are read when they are queried. `verify` checks every byte.
 #[pyfunction]
-#[pyo3(signature = (path, *, format = None, key_type = "text"))]
+#[pyo3(signature = (path, *, format = None, key_type = "text", secret = None))]
 fn open(
     py: Python<'_>,
     path: PathArg,
     format: Option<&str>,
     key_type: &str,
+    secret: Option<&[u8]>,
 ) -> PyResult<Py<PyAny>> {
-    object(py, crate::state::open::open(py, path.0, format, key_type)?)
+    object(py, crate::state::open::open(py, path.0, OpenOptions::parse(format, key_type, secret)?)?)
 }
 
 /// Reads a filter file into memory and checks every byte. The filter can be changed. A file of
 /// another program may be compressed with gzip. Arguments as for `open`.
 #[pyfunction]
-#[pyo3(signature = (path, *, format = None, key_type = "text"))]
+#[pyo3(signature = (path, *, format = None, key_type = "text", secret = None))]
 fn load(
     py: Python<'_>,
     path: PathArg,
     format: Option<&str>,
     key_type: &str,
+    secret: Option<&[u8]>,
 ) -> PyResult<Py<PyAny>> {
-    object(py, crate::state::open::load(py, path.0, format, key_type)?)
+    object(py, crate::state::open::load(py, path.0, OpenOptions::parse(format, key_type, secret)?)?)
 }
 
 /// Reads a filter from `data`, the bytes of its file, and checks every byte. Other arguments as for
 /// `open`.
 #[pyfunction]
-#[pyo3(signature = (data, *, format = None, key_type = "text"))]
+#[pyo3(signature = (data, *, format = None, key_type = "text", secret = None))]
 pub(super) fn from_bytes(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
     format: Option<&str>,
     key_type: &str,
+    secret: Option<&[u8]>,
 ) -> PyResult<Py<PyAny>> {
-    object(py, crate::state::open::from_bytes(py, data, format, key_type)?)
+    object(
+        py,
+        crate::state::open::from_bytes(py, data, OpenOptions::parse(format, key_type, secret)?)?,
+    )
 }
 
 /// Writes a file atomically: `write` gets the writer of a temporary file, which then replaces the

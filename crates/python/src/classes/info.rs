@@ -61,6 +61,8 @@ impl Properties {
                 ("fill_ratio", stats.fill_ratio),
             ];
             properties.flags.push(("is_overfull", stats.is_overfull));
+            properties.flags.push(("is_keyed", filter.hash_spec().is_keyed()));
+            properties.flags.push(("is_secret_apart", state.is_secret_apart()));
         } else if let Ok(stats) = state.foreign_stats() {
             properties.texts.push(("type", "foreign".to_owned()));
             properties.texts.push(("format", stats.format.name().to_owned()));

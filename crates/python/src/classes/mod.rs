@@ -10,7 +10,7 @@ mod counting;
 mod filter_files;
 mod foreign;
 mod info;
-mod options;
+pub(crate) mod options;
 mod pair;
 mod scalable;
 mod static_filter;
@@ -28,7 +28,7 @@ use crate::keys::with_key;
 use crate::memory::{MemoryWriter, py_bytes, reserve_exact};
 pub(crate) use crate::state::Filter;
 use crate::state::open::PathArg;
-use crate::state::transforms::recorded;
+use crate::state::transforms::{names, recorded};
 use crate::state::{FilterState, Storage};
 
 #[pymethods]
@@ -239,12 +239,21 @@ impl Filter {
     }
 
     /// The names of the changes to lines that the filter's file records, as in `petal.build`;
-    /// `None` if it records nothing about keys. `petal.check` changes its lines in this way; the
-    /// methods of filters take keys as they are.
+    /// `None` if it records nothing about keys. The methods of filters take keys as they are.
     #[getter]
     fn key_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
-        let list = recorded(self.read(py)?.metadata())?;
-        Ok(list.map(|list| list.iter().map(ToString::to_string).collect()))
+        Ok(recorded(self.read(py)?.metadata())?.of_keys().map(names))
+    }
+
+    /// The names of the changes to lines that are looked up: those that the file records for queries, or
+    /// `key_transform`, and the case if all keys are hexadecimal in one; `None` as there. `petal.check`
+    /// changes its lines in this way. `key in filter` and `contains_batch` take keys as they are:
+    /// `petal.transform_key(key, filter.query_transform) in filter` asks as `petal.check` does.
+    #[getter]
+    fn query_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
+        let state = self.read(py)?;
+        let list = recorded(state.metadata())?.of_queries(state.recorded_spelling());
+        Ok(list.as_deref().map(names))
     }
 
     /// Returns all properties as a `dict`. Cost: reads the whole filter.
@@ -289,7 +298,7 @@ impl Filter {
     fn save(&self, py: Python<'_>, path: PathArg) -> PyResult<()> {
         let finished = py.detach(|| {
             let state = self.read_detached()?;
-            filter_files::save(&path.0, state.has_secret(), |out| state.write_to(out))
+            filter_files::save(&path.0, state.file_has_secret(), |out| state.write_to(out))
         })?;
         warn_if_lost(finished, &path.0)
     }
@@ -320,8 +329,15 @@ impl Filter {
         self.copy(py)
     }
 
-    /// A pickle has the bytes of the filter's file.
+    /// A pickle has the bytes of the filter's file. A filter whose secret is not in its file has none: a pickle
+    /// with the secret would be a copy that its owner does not expect, and one without it cannot be read.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        if self.read(py)?.is_secret_apart() {
+            return Err(Exception::Unsupported.new_err(
+                "a filter whose secret is apart cannot be pickled; save it, and open the file with \
+                 secret= where it is needed",
+            ));
+        }
         let (format, key_type) = self.read(py)?.format_and_key_type().unzip();
         let args = (self.to_bytes(py)?, format, key_type.unwrap_or("text"));
         let unpickle = UNPICKLE
@@ -368,7 +384,7 @@ fn unpickle(
     format: Option<&str>,
     key_type: &str,
 ) -> PyResult<Py<PyAny>> {
-    filter_files::from_bytes(py, data, format, key_type)
+    filter_files::from_bytes(py, data, format, key_type, None)
 }
 
 /// Returns the initializer of a subclass of `Filter`.

@@ -1,6 +1,6 @@
 //! Arguments that several constructors have: rate, memory limit, seed and secret.
 
-use petal::{AnyFilter, ByteSize, FilterSpec, FilterType, HashSpec};
+use petal::{AnyFilter, ByteSize, FilterSpec, FilterType, HashSpec, Secret};
 use petal_lines::MemoryLimit;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -82,8 +82,9 @@ pub(super) fn spec(
     filter_type: FilterType,
     seed: u64,
     secret: Option<&[u8]>,
+    secret_apart: bool,
 ) -> PyResult<FilterSpec> {
-    Ok(FilterSpec { hash: hash(seed, secret)?, ..FilterSpec::new(filter_type) })
+    Ok(FilterSpec { hash: hash(seed, secret, secret_apart)?, ..FilterSpec::new(filter_type) })
 }
 
 /// Builds an empty filter.
@@ -93,18 +94,32 @@ pub(super) fn build(py: Python<'_>, spec: &FilterSpec) -> PyResult<FilterState> 
 }
 
 /// Returns the hash function.
-pub(super) fn hash(seed: u64, secret: Option<&[u8]>) -> PyResult<HashSpec> {
-    let Some(secret) = secret else { return Ok(HashSpec::rapid(seed)) };
-    let key: [u8; 16] = secret.try_into().map_err(|_| {
+pub(crate) fn hash(seed: u64, secret: Option<&[u8]>, secret_apart: bool) -> PyResult<HashSpec> {
+    let Some(secret) = secret else {
+        return match secret_apart {
+            true => Err(PyValueError::new_err("secret_apart=True: pass 16 bytes as secret=")),
+            false => Ok(HashSpec::rapid(seed)),
+        };
+    };
+    let key = secret_bytes(secret)?;
+    if seed != 0 {
+        return Err(PyValueError::new_err("seed= and secret=: leave out one of them"));
+    }
+    Ok(if secret_apart { HashSpec::keyed_apart(&Secret::new(key)) } else { HashSpec::keyed(key) })
+}
+
+/// Reads the secret of a filter whose file does not have it.
+pub(crate) fn secret(bytes: Option<&[u8]>) -> PyResult<Option<Secret>> {
+    bytes.map(|bytes| secret_bytes(bytes).map(Secret::new)).transpose()
+}
+
+fn secret_bytes(secret: &[u8]) -> PyResult<[u8; 16]> {
+    secret.try_into().map_err(|_| {
         PyValueError::new_err(format!(
             "secret=: expected 16 bytes, such as os.urandom(16), found {}",
             secret.len()
         ))
-    })?;
-    if seed != 0 {
-        return Err(PyValueError::new_err("seed= and secret=: leave out one of them"));
-    }
-    Ok(HashSpec::keyed(key))
+    })
 }
 
 /// The argument `memory_limit`: bytes, or a str such as "512M", "1.5G" or "25%".

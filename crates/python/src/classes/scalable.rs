@@ -16,7 +16,7 @@ pub(crate) struct ScalableBloomFilter;
 #[pymethods]
 impl ScalableBloomFilter {
     #[new]
-    #[pyo3(signature = (capacity, fpr = 0.01, *, growth = 2, seed = 0, secret = None))]
+    #[pyo3(signature = (capacity, fpr = 0.01, *, growth = 2, seed = 0, secret = None, secret_apart = false))]
     fn new(
         py: Python<'_>,
         capacity: u64,
@@ -24,8 +24,9 @@ impl ScalableBloomFilter {
         growth: u64,
         seed: u64,
         secret: Option<&[u8]>,
+        secret_apart: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let mut spec = spec(FilterType::Scalable, seed, secret)?;
+        let mut spec = spec(FilterType::Scalable, seed, secret, secret_apart)?;
         (spec.capacity, spec.fpr, spec.growth.factor) = (Some(capacity), Some(fpr), growth);
         Ok(with_state(build(py, &spec)?, Self))
     }

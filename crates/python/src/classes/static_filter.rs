@@ -22,15 +22,16 @@ pub(crate) struct StaticFilter;
 #[pymethods]
 impl StaticFilter {
     #[new]
-    #[pyo3(signature = (keys, fpr = 0.01, *, fuse = false, seed = 0, secret = None))]
+    #[pyo3(signature = (keys, fpr = 0.01, *, fuse = false, seed = 0, secret = None, secret_apart = false))]
     fn new(
         keys: &Bound<'_, PyAny>,
         fpr: f64,
         fuse: bool,
         seed: u64,
         secret: Option<&[u8]>,
+        secret_apart: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let hash = hash(seed, secret)?;
+        let hash = hash(seed, secret, secret_apart)?;
         let hashes = batch::hashes(keys, KeyHasher::Native(hash))?;
         let builder = petal::StaticFilter::builder().hash(hash).fpr(fpr).fuse(fuse);
         let built = keys

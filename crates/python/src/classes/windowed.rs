@@ -21,7 +21,7 @@ pub(crate) struct WindowedBloomFilter;
 impl WindowedBloomFilter {
     #[new]
     #[pyo3(signature = (
-        capacity, fpr = 0.01, *, window = None, generations = 4, seed = 0, secret = None
+        capacity, fpr = 0.01, *, window = None, generations = 4, seed = 0, secret = None, secret_apart = false
     ))]
     fn new(
         py: Python<'_>,
@@ -31,8 +31,9 @@ impl WindowedBloomFilter {
         generations: u32,
         seed: u64,
         secret: Option<&[u8]>,
+        secret_apart: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let mut spec = spec(FilterType::Windowed, seed, secret)?;
+        let mut spec = spec(FilterType::Windowed, seed, secret, secret_apart)?;
         (spec.capacity, spec.fpr) = (Some(capacity), Some(fpr));
         (spec.window, spec.generations) = (window, generations);
         Ok(with_state(build(py, &spec)?, Self))

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use petal::{BatchResults, FilterType, Membership};
+use petal::{BatchResults, FilterType, HashSpec, Membership};
 use petal_lines::{
     AllowList, BadLine, CheckOptions, FilterSpec, KeySpec, LineFilter, LineHash, MIN_MEMORY,
     Settings, Source, check, filter_metadata, format_count, format_keys, format_rate, format_size,
-    with_spelling,
+    parse_transforms, with_note, with_query_transforms, with_spelling,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -19,10 +19,10 @@ use super::job::{Phase, ProgressReporter, run, run_with_records};
 use super::output::{Target, count_with_output};
 use super::{JobOptions, JobResult, Memory, add_phases, sources};
 use crate::classes::Filter;
+use crate::classes::options::hash;
 use crate::error::{Exception, IntoPyErr};
 use crate::keys::KeyHasher;
 use crate::state::FilterState;
-use crate::state::transforms::adopted;
 
 /// The arguments for the filter that `build` makes.
 #[derive(FromPyObject)]
@@ -41,6 +41,35 @@ pub(super) struct FilterArgs {
     window: Option<u64>,
     last: Option<u64>,
     now: u64,
+    secret: Option<Vec<u8>>,
+    secret_apart: bool,
+    query_transform: String,
+    notes: Notes,
+}
+
+/// What the writer of a filter's file notes in its metadata.
+pub(super) struct Notes(Vec<(String, String)>);
+
+impl<'py> FromPyObject<'_, 'py> for Notes {
+    type Error = PyErr;
+
+    fn extract(notes: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(notes.extract()?))
+    }
+}
+
+impl Notes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the metadata with the notes.
+    pub(super) fn noted(&self, metadata: &str) -> PyResult<String> {
+        self.0.iter().try_fold(metadata.to_owned(), |metadata, (name, text)| {
+            with_note(&metadata, name, text)
+                .map_err(|problem| PyValueError::new_err(format!("metadata=: {problem}")))
+        })
+    }
 }
 
 impl FilterArgs {
@@ -71,6 +100,8 @@ impl FilterArgs {
             now: self.now,
             not_in,
             seed: self.seed,
+            own_hash: Some(hash(self.seed, self.secret.as_deref(), self.secret_apart)?)
+                .filter(HashSpec::is_keyed),
             ..FilterSpec::default()
         })
     }
@@ -88,7 +119,11 @@ pub(super) fn build_job(
     options: JobOptions,
 ) -> PyResult<JobResult> {
     let (inputs, spec) = (sources(inputs), filter_spec.to_spec(sources(not_in))?);
+    let FilterArgs { query_transform, notes, .. } = filter_spec;
     spec.filter_type().map_err(IntoPyErr::into_py_err)?;
+    notes.noted("{}")?;
+    let query_transforms = parse_transforms(&query_transform)
+        .map_err(|problem| PyValueError::new_err(format!("query_transform=: {problem}")))?;
     let settings = options.settings()?;
     let mut files = Vec::new();
     let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
@@ -99,9 +134,14 @@ pub(super) fn build_job(
         let mut output = target.open(&all, reporter)?;
         let built =
             petal_lines::build(&spec, &settings, &inputs).map_err(IntoPyErr::into_py_err)?;
+        let hash = built.filter.as_dyn().hash_spec();
+        if hash.is_keyed() && !hash.is_secret_apart() {
+            output.make_private()?;
+        }
         if let Some(writer) = output.writer() {
             let spelling = settings.spellings.of(&inputs);
             let metadata = with_spelling(&filter_metadata(&settings.keys), spelling);
+            let metadata = notes.noted(&with_query_transforms(&metadata, &query_transforms))?;
             built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }
         output.finish()?;
@@ -135,7 +175,8 @@ pub(super) fn check_job(
 ) -> PyResult<JobResult> {
     let mut settings = options.settings()?;
     settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
-    adopt_transforms(filter.get().read(py)?.metadata(), &mut settings)?;
+    let transforms = filter.get().read(py)?.adopted_for_queries(&settings.keys.transforms)?;
+    settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
     let recorded = filter.get().read(py)?.recorded_spelling();
     let (inputs, allow) = (sources(inputs), sources(check_options.allow));
     let filter_paths = sources(check_options.filter_paths);
@@ -186,13 +227,6 @@ fn read_allow_list(settings: &Settings<'_>, allow: &[Source]) -> PyResult<AllowL
     let keys = Arc::new(settings.keys.of_listed_keys());
     let settings = Settings { keys, ..settings.clone() };
     AllowList::read(&settings, allow).map_err(IntoPyErr::into_py_err)
-}
-
-/// Makes a job change keys as those of the filter were, from its metadata.
-pub(super) fn adopt_transforms(metadata: &str, settings: &mut Settings<'_>) -> PyResult<()> {
-    let transforms = adopted(metadata, settings.keys.transforms.clone())?;
-    settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
-    Ok(())
 }
 
 /// Returns the memory limit less the size of a mapped filter, at least `MIN_MEMORY`.

@@ -12,12 +12,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::filters::{Counted, Counts, report_fields, warn_if_overfull};
+use super::filters::{Counted, Counts, Notes, report_fields, warn_if_overfull};
 use super::job::{ProgressReporter, run};
 use super::output::Target;
 use super::{JobResult, Memory, sources};
 use crate::error::{Exception, IntoPyErr, cannot_read, with_path};
-use crate::state::open::{load, open};
+use crate::state::open::{OpenOptions, load, open};
 use crate::state::{FilterState, Storage};
 
 /// The arguments of `merge`.
@@ -29,6 +29,8 @@ pub(super) struct MergeArgs<'py> {
     /// The format of other programs' files; `None`: detected.
     format: Option<String>,
     memory_limit: Option<Memory>,
+    secret: Option<Vec<u8>>,
+    notes: Notes,
     progress: Option<Py<PyAny>>,
 }
 
@@ -40,7 +42,8 @@ pub(super) fn merge_job(
     filters: Vec<PathBuf>,
     merge_args: MergeArgs<'_>,
 ) -> PyResult<JobResult> {
-    let MergeArgs { out, fold, format, memory_limit, progress } = merge_args;
+    let MergeArgs { out, fold, format, memory_limit, secret, notes, progress } = merge_args;
+    notes.noted("{}")?;
     let memory_limit = match memory_limit {
         Some(memory_limit) => memory_limit.bytes()?,
         None => MemoryLimit::DEFAULT.bytes(),
@@ -48,7 +51,7 @@ pub(super) fn merge_job(
     let mut files = Vec::new();
     let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
     let inputs = sources(filters.clone());
-    let merge = Merge { fold, format, memory_limit };
+    let merge = Merge { fold, format, memory_limit, secret, notes };
     let started = Instant::now();
     let merged =
         run(py, progress, files, |reporter| merge.run(&filters, target, &inputs, reporter))?;
@@ -60,6 +63,8 @@ struct Merge {
     fold: bool,
     format: Option<String>,
     memory_limit: u64,
+    secret: Option<Vec<u8>>,
+    notes: Notes,
 }
 
 impl Merge {
@@ -112,7 +117,11 @@ impl Merge {
                 .into_iter()
                 .for_each(|text| reporter.warn(text.to_owned())),
         }
-        if union.has_secret() {
+        if !self.notes.is_empty() {
+            let metadata = self.notes.noted(union.metadata())?;
+            union.set_metadata(metadata)?;
+        }
+        if union.file_has_secret() {
             output.make_private()?;
         }
         if let Some(writer) = output.writer() {
@@ -169,11 +178,12 @@ impl Merge {
     fn open_within(&self, path: &Path, available: u64, change: bool) -> PyResult<FilterState> {
         let size = fs::metadata(path).map_or(0, |data| data.len());
         self.check_size(path, size, available)?;
-        let format = self.format.as_deref();
+        let (format, secret) = (self.format.as_deref(), self.secret.as_deref());
+        let options = OpenOptions::parse(format, "text", secret)?;
         let read = change || is_gzip(path)?;
         let state = Python::attach(|py| match read {
-            true => load(py, path.to_owned(), format, "text"),
-            false => open(py, path.to_owned(), format, "text"),
+            true => load(py, path.to_owned(), options),
+            false => open(py, path.to_owned(), options),
         })?;
         self.check_size(path, state.size_bytes(), available)?;
         Ok(state)

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use petal::{AnyFilter, BloomFilter, WindowedBloomFilter};
 use petal_lines::atomic_file::{AtomicFile, beside, open_whole};
@@ -14,12 +15,12 @@ use petal_lines::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::filters::adopt_transforms;
 use crate::error::{
     Exception, IntoPyErr, cannot_read, cannot_write, finish_file, refuse_compressed,
 };
 use crate::state::Clock;
 use crate::state::open::read_native;
+use crate::state::transforms::adopted;
 
 /// What the first job creates. Later jobs may repeat it.
 #[derive(FromPyObject)]
@@ -128,7 +129,8 @@ impl SeenFiles {
         }
         let (filter, metadata) = read_native(&self.path)?;
         plan.check(&filter, &self.path)?;
-        adopt_transforms(&metadata, settings)?;
+        let transforms = adopted(&metadata, &settings.keys.transforms)?;
+        settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
         let log = self.open_log()?;
         let (shown, exact) = (self.path.display(), self.exact.display());
         let problem = match (recorded_log_id(&metadata), &log) {

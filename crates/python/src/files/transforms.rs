@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::memory::py_bytes;
-use crate::state::transforms::adopted;
+use crate::state::Filter;
 
 /// Reads names of transforms, separated by commas.
 pub(crate) fn transforms(names: &str) -> PyResult<Vec<Transform>> {
@@ -49,10 +49,15 @@ pub(super) fn transform_list<'py>(
     Ok(list)
 }
 
-/// Returns the names for keys that are looked up in a filter with this metadata: those that it
-/// records, which must be those given, if any are.
+/// Returns the names for keys that are looked up in a filter: those that it records, which must be those
+/// given, if any are.
 #[pyfunction]
 #[pyo3(name = "_adopted_transforms")]
-pub(super) fn adopted_names(metadata: &str, names: &str) -> PyResult<String> {
-    Ok(transforms_text(&adopted(metadata, transforms(names)?)?))
+pub(super) fn adopted_names(
+    py: Python<'_>,
+    filter: &Bound<'_, Filter>,
+    names: &str,
+) -> PyResult<String> {
+    let given = transforms(names)?;
+    Ok(transforms_text(&filter.get().read(py)?.adopted_for_queries(&given)?))
 }

@@ -292,8 +292,14 @@ impl FilterState {
     }
 
     /// Returns whether the file of the filter has the secret key of its hash.
-    pub(crate) fn has_secret(&self) -> bool {
-        self.as_dyn().is_some_and(|filter| filter.hash_spec().is_keyed())
+    pub(crate) fn file_has_secret(&self) -> bool {
+        let is_keyed = self.as_dyn().is_some_and(|filter| filter.hash_spec().is_keyed());
+        is_keyed && !self.is_secret_apart()
+    }
+
+    /// Returns whether the hash has a secret that is not in the file of the filter.
+    pub(crate) fn is_secret_apart(&self) -> bool {
+        self.as_dyn().is_some_and(|filter| filter.hash_spec().is_secret_apart())
     }
 
     /// Writes the filter's file.

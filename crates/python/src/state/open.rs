@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use petal::{AnyFilter, Mapped};
+use petal::{AnyFilter, Mapped, Secret};
 use petal_interop::{ForeignFilter, Format, GZIP, KeyType};
 use petal_lines::atomic_file::open_whole;
 use pyo3::buffer::PyBuffer;
@@ -16,30 +16,35 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{FilterState, Storage};
+use crate::classes::options::secret as read_secret;
 use crate::error::{Exception, IntoPyErr, cannot_read};
 use crate::memory::copy_of_buffer;
 
 use petal::MAGIC;
 
-/// The arguments `format` and `key_type`.
-#[derive(Clone, Copy)]
-struct ForeignOptions {
+/// The arguments `format` and `key_type`, which are of other programs' files, and `secret`, of petal's own.
+pub(crate) struct OpenOptions {
     format: Option<Format>,
     key_type: KeyType,
+    secret: Option<Secret>,
 }
 
-impl ForeignOptions {
-    fn parse(format: Option<&str>, key_type: &str) -> PyResult<Self> {
-        let format = format.map(parse_format).transpose()?;
-        Ok(Self { format, key_type: parse_key_type(key_type)? })
+impl OpenOptions {
+    pub(crate) fn parse(
+        format: Option<&str>,
+        key_type: &str,
+        secret: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        let (format, secret) = (format.map(parse_format).transpose()?, read_secret(secret)?);
+        Ok(Self { format, key_type: parse_key_type(key_type)?, secret })
     }
 
     /// Returns true if a file with these first bytes is another program's.
-    fn is_foreign(self, start: &[u8]) -> bool {
+    fn is_foreign(&self, start: &[u8]) -> bool {
         self.format.is_some() || !start.starts_with(&MAGIC)
     }
 
-    fn open<B: AsRef<[u8]>>(self, file: B) -> petal_interop::Result<ForeignFilter<B>> {
+    fn open<B: AsRef<[u8]>>(&self, file: B) -> petal_interop::Result<ForeignFilter<B>> {
         let filter = ForeignFilter::from_bytes(file, self.format)?;
         filter.check_key_type(self.key_type)?;
         Ok(filter.with_key_type(self.key_type))
@@ -77,18 +82,12 @@ impl<'py> FromPyObject<'_, 'py> for PathArg {
 }
 
 /// Maps a filter file.
-pub(crate) fn open(
-    py: Python<'_>,
-    path: PathBuf,
-    format: Option<&str>,
-    key_type: &str,
-) -> PyResult<FilterState> {
-    let options = ForeignOptions::parse(format, key_type)?;
+pub(crate) fn open(py: Python<'_>, path: PathBuf, options: OpenOptions) -> PyResult<FilterState> {
     py.detach(|| {
         let map = map(&path)?;
         if !options.is_foreign(map.as_ref()) {
-            let filter =
-                AnyFilter::open_mapped(map).map_err(|error| invalid(error, Some(&path)))?;
+            let filter = AnyFilter::open_mapped_with(map, options.secret.as_ref());
+            let filter = filter.map_err(|error| invalid(error, Some(&path)))?;
             let metadata = filter.metadata().to_owned();
             return Ok(FilterState::from_storage(Storage::Mapped(filter), metadata));
         }
@@ -104,20 +103,14 @@ pub(crate) fn open(
 }
 
 /// Reads a filter file into memory.
-pub(crate) fn load(
-    py: Python<'_>,
-    path: PathBuf,
-    format: Option<&str>,
-    key_type: &str,
-) -> PyResult<FilterState> {
-    let options = ForeignOptions::parse(format, key_type)?;
+pub(crate) fn load(py: Python<'_>, path: PathBuf, options: OpenOptions) -> PyResult<FilterState> {
     py.detach(|| {
         let mut file = BufReader::with_capacity(1 << 20, open_regular_file(&path)?);
         let mut start = Vec::new();
         let read = file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut start);
         read.map_err(|error| cannot_read(&path, &error))?;
         let is_foreign = options.is_foreign(&start);
-        read_state(start.chain(file), options, is_foreign, Some(&path))
+        read_state(start.chain(file), &options, is_foreign, Some(&path))
     })
 }
 
@@ -131,11 +124,9 @@ pub(crate) fn read_native(path: &Path) -> PyResult<(AnyFilter, String)> {
 pub(crate) fn from_bytes(
     py: Python<'_>,
     data: &Bound<'_, PyAny>,
-    format: Option<&str>,
-    key_type: &str,
+    options: OpenOptions,
 ) -> PyResult<FilterState> {
-    let options = ForeignOptions::parse(format, key_type)?;
-    let read = |data: &[u8]| read_state(data, options, options.is_foreign(data), None);
+    let read = |data: &[u8]| read_state(data, &options, options.is_foreign(data), None);
     match data.cast::<PyBytes>() {
         Ok(data) => {
             let data = data.as_bytes();
@@ -164,12 +155,13 @@ fn invalid(error: impl IntoPyErr, path: Option<&Path>) -> PyErr {
 
 fn read_state(
     stream: impl Read,
-    options: ForeignOptions,
+    options: &OpenOptions,
     is_foreign: bool,
     path: Option<&Path>,
 ) -> PyResult<FilterState> {
     if !is_foreign {
-        let (filter, metadata) = AnyFilter::read_from(stream).map_err(|e| invalid(e, path))?;
+        let read = AnyFilter::read_from_with(stream, options.secret.as_ref());
+        let (filter, metadata) = read.map_err(|e| invalid(e, path))?;
         return Ok(FilterState::from_storage(Storage::Memory(filter), metadata));
     }
     let bytes = petal_interop::read_decompressed(stream, options.format, u64::MAX);

@@ -2,20 +2,19 @@
 
 use petal_interop::KeyType;
 use petal_lines::{
-    Spelling, Transform, recorded_spelling, recorded_transforms, transforms_text, union_metadata,
+    KeyChanges, Spelling, Transform, recorded_spelling, transforms_text, union_metadata,
 };
-use pyo3::PyResult;
+use pyo3::{PyErr, PyResult};
 
 use super::FilterState;
 use crate::error::Exception;
 
-/// Returns the changes that the metadata of a filter records; `None` if it records nothing about
-/// keys.
+/// Returns the changes to keys and queries that the metadata of a filter records.
 ///
 /// # Errors
 /// If it names one that this version does not know.
-pub(crate) fn recorded(metadata: &str) -> PyResult<Option<Vec<Transform>>> {
-    recorded_transforms(metadata).map_err(|list| {
+pub(crate) fn recorded(metadata: &str) -> PyResult<KeyChanges> {
+    KeyChanges::recorded(metadata).map_err(|list| {
         Exception::Incompatible.new_err(format_args!(
             "the keys of the filter were changed by '{list}', which this version of petal does not \
              know; use a newer version"
@@ -23,32 +22,44 @@ pub(crate) fn recorded(metadata: &str) -> PyResult<Option<Vec<Transform>>> {
     })
 }
 
-/// Returns the changes for keys that are looked up in the filter with this metadata: those that it
-/// records, otherwise those `given`.
+/// Returns the names of transforms.
+pub(crate) fn names(list: &[Transform]) -> Vec<String> {
+    list.iter().map(ToString::to_string).collect()
+}
+
+/// Returns the changes for keys that are added to the filter with this metadata: those that it records,
+/// otherwise those `given`.
 ///
 /// # Errors
 /// If others were given.
-pub(crate) fn adopted(metadata: &str, given: Vec<Transform>) -> PyResult<Vec<Transform>> {
-    let Some(recorded) = recorded(metadata)? else { return Ok(given) };
-    if given.is_empty() || given == recorded {
-        return Ok(recorded);
-    }
-    Err(Exception::Incompatible.new_err(format_args!(
-        "key_transform=: the keys of the filter were {}, not by '{}'; leave it out to use those of the \
-         filter",
-        described(&recorded),
-        transforms_text(&given)
-    )))
+pub(crate) fn adopted(metadata: &str, given: &[Transform]) -> PyResult<Vec<Transform>> {
+    recorded(metadata)?.adopt(given).map_err(|recorded| others_given(recorded, given))
 }
 
-fn described(list: &[Transform]) -> String {
-    match transforms_text(list) {
+fn others_given(recorded: &[Transform], given: &[Transform]) -> PyErr {
+    let recorded = match transforms_text(recorded) {
         text if text.is_empty() => "not changed".to_owned(),
         text => format!("changed by '{text}'"),
-    }
+    };
+    Exception::Incompatible.new_err(format_args!(
+        "key_transform=: the keys of the filter were {recorded}, not by '{}'; leave it out to use those \
+         of the filter",
+        transforms_text(given)
+    ))
 }
 
 impl FilterState {
+    /// Returns the changes for keys that are looked up: those that the filter records, with the case of its
+    /// keys, otherwise those `given`.
+    ///
+    /// # Errors
+    /// If others were given.
+    pub(crate) fn adopted_for_queries(&self, given: &[Transform]) -> PyResult<Vec<Transform>> {
+        let changes = recorded(&self.metadata)?;
+        let adopted = changes.adopt_for_queries(self.recorded_spelling(), given);
+        adopted.map_err(|recorded| others_given(recorded, given))
+    }
+
     /// Returns how the keys are spelled, if the filter records it or it does not matter.
     pub(crate) fn recorded_spelling(&self) -> Option<Spelling> {
         match self.format_and_key_type() {
@@ -87,16 +98,17 @@ impl FilterState {
         if self.metadata == other.metadata {
             return Ok(());
         }
-        let one = recorded(&self.metadata)?.unwrap_or_default();
-        let two = recorded(&other.metadata)?.unwrap_or_default();
+        let (one, two) = (recorded(&self.metadata)?, recorded(&other.metadata)?);
         if one == two {
             return Ok(());
         }
+        let argument = match one.of_keys() == two.of_keys() {
+            true => "query_transform=",
+            false => "key_transform=",
+        };
         Err(Exception::Incompatible.new_err(format_args!(
-            "the keys of one filter were {}, those of the other were {}; build both with the same \
-             key_transform=, or set the metadata of a filter whose keys you changed",
-            described(&one),
-            described(&two)
+            "the keys of one filter were {one}, those of the other were {two}; build both with the same \
+             {argument}, or set the metadata of a filter whose keys you changed",
         )))
     }
 }

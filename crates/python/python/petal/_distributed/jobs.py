@@ -636,7 +636,7 @@ def check(
             f"{filter}: a filter of {opened.format}, expected one of petal; use petal.check to look "
             "up lines in it on one machine"
         )
-    transforms = _petal._adopted_transforms(opened.metadata, read_transforms(given.get("key_transform")))
+    transforms = _petal._adopted_transforms(opened, read_transforms(given.get("key_transform")))
     names = read_paths(paths)
     given["key_transform"] = transforms.split(",") if transforms else None
     options = _read("check", Options, given)

@@ -83,7 +83,7 @@ def _mask(
         raise TypeError(f"filter: expected a filter or the path of its file, found {kind}")
     changes = read_transforms(key_transform)
     if not isinstance(opened, _petal.ForeignFilter):
-        changes = _petal._adopted_transforms(opened.metadata, changes)
+        changes = _petal._adopted_transforms(opened, changes)
     return F.arrow_udf(_tasks.look_up(name, changes, null), "boolean")
 
 
