@@ -71,7 +71,7 @@ impl Secret {
             return None;
         }
         let digits = core::str::from_utf8(digits).ok()?;
-        u128::from_str_radix(digits, 16).ok().map(|number| Self(number.to_be_bytes()))
+        u128::from_str_radix(digits, 16).ok().map(|number| Self(number.swap_bytes().to_le_bytes()))
     }
 
     /// Returns the check value, by which a file recognizes its secret.

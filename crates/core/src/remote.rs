@@ -231,10 +231,10 @@ impl Stage {
                 let (mut cut, mut rows) = (0, Vec::new());
                 for (range, piece) in reads.iter().zip(pieces) {
                     // Little-endian, as in memory: the layer converts them.
-                    let halves =
-                        piece.as_chunks::<4>().0.iter().map(|half| u32::from_ne_bytes(*half));
+                    let (halves, _) = piece.as_chunks::<4>();
+                    let mut halves = halves.iter().map(|half| u32::from_le_bytes(*half).to_le());
                     if range.start < *rows_at {
-                        cut = halves.last().unwrap_or(0);
+                        cut = halves.next_back().unwrap_or(0);
                     } else {
                         rows = halves.collect();
                     }

@@ -65,8 +65,7 @@ const BACKSPACE: [u8; 2] = [8, 127];
 fn read_hidden(prompt: &str) -> Result<Option<Vec<u8>>> {
     let failed = |error: std::io::Error| Failure::Message(format!("standard input: {error}"));
     let terminal = HiddenTerminal::new().map_err(|error| failed(error.into()))?;
-    eprint!("{prompt}");
-    let _ = std::io::stderr().flush();
+    show(prompt);
     let mut line = Vec::new();
     let ended = loop {
         let mut byte = [0];
@@ -82,8 +81,14 @@ fn read_hidden(prompt: &str) -> Result<Option<Vec<u8>>> {
         }
     };
     drop(terminal);
-    eprintln!();
+    show("\n");
     Ok((!ended).then_some(line))
+}
+
+/// Prints a text to standard error; without one the keys are read all the same.
+fn show(text: &str) {
+    let mut stderr = std::io::stderr();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// Removes the last character in UTF-8.

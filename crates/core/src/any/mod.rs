@@ -51,6 +51,10 @@ common_methods!(AnyFilter);
 /// [`as_dyn`](Self::as_dyn) gives access to everything that the types have in common.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are few filters, and a box would be one more access"
+)]
 pub enum AnyFilter<S = Owned> {
     /// A blocked Bloom filter.
     Bloom(BloomFilter<S>),

@@ -75,7 +75,7 @@ pub(crate) fn filters_of<S: Store>(
         return Err(Error::invalid("lines of a filter", "no more than the file has", lines));
     };
     let rate = f64::from_bits(rate);
-    if !(rate > 0.0 && rate < 1.0) || !(members..=MAX_INSERTED).contains(&keys) {
+    if !(rate > 0.0 && rate < 1.0 && (members..=MAX_INSERTED).contains(&keys)) {
         return Err(Error::invalid("filters of a cascade", "valid fields", "others"));
     }
     let alone = |extent, parameters: [u64; 2], target_fpr, inserted, data_length| {

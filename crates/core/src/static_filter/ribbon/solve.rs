@@ -128,7 +128,7 @@ impl Solver {
             solver.reset(layer, keys)?;
         }
         let mut shards = shards.map(|(keys, cuts)| Shard::new(layer, keys, cuts));
-        let mut lanes = core::array::from_fn(|at| shards[at].next_lane(&mut solvers[at]));
+        let mut lanes = core::array::from_fn(|at| shards[at].next_lane(&solvers[at]));
         while shards.iter().any(|shard| !shard.is_finished()) {
             let ended = run(&mut lanes, solvers);
             let (shard, solver) = (&mut shards[ended], &mut solvers[ended]);
