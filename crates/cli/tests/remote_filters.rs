@@ -1,6 +1,7 @@
 //! `check` of a filter on a web server that answers wrongly: one line, after a bounded time, in bounded memory.
 
 #![cfg(feature = "object-store")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
 
