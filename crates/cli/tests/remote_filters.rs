@@ -1,7 +1,7 @@
 //! `check` of a filter on a web server that answers wrongly: one line, after a bounded time, in bounded memory.
 
 #![cfg(feature = "object-store")]
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "the helpers of a test may panic as the test may")]
 
 mod common;
 

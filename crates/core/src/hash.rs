@@ -67,11 +67,14 @@ impl Secret {
         }
         let line = content.strip_suffix(b"\n").unwrap_or(content);
         let digits = line.strip_suffix(b"\r").unwrap_or(line);
-        if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return None;
+        let (pairs, []) = digits.as_chunks::<2>() else { return None };
+        let pairs: &[[u8; 2]; 16] = pairs.try_into().ok()?;
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let mut bytes = [0; 16];
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = (digit(*high)? * 16 + digit(*low)?) as u8;
         }
-        let digits = core::str::from_utf8(digits).ok()?;
-        u128::from_str_radix(digits, 16).ok().map(|number| Self(number.swap_bytes().to_le_bytes()))
+        Some(Self(bytes))
     }
 
     /// Returns the check value, by which a file recognizes its secret.

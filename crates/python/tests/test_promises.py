@@ -70,7 +70,7 @@ def test_wheel_is_for_all_versions_without_dependencies():
 
 def test_help_has_every_argument():
     given = {"capacity": 10, "fpr": 0.1, "memory_limit": None, "bits": None, "probes": None, "seed": 1, "secret": None}
-    given["least_space"] = False
+    given |= {"least_space": False, "secret_apart": False}
     assert petal.BloomFilter(**given)
     assert set(inspect.signature(petal.BloomFilter).parameters) == set(given)
     for name in (name for name in petal.__all__ if name.endswith(("Filter", "Cascade"))):

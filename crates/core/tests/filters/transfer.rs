@@ -5,8 +5,9 @@
 use petal::embed::StreamDecoder;
 use petal::{
     AnyFilter, BatchResults, BloomFilter, ClassicBloomFilter, ClassicCountingBloomFilter,
-    CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterType, QuotientFilter,
-    ScalableBloomFilter, StaticFilter, VectorQuotientFilter, WindowedBloomFilter,
+    CountingBloomFilter, Error, ErrorKind, FilterCascade, FilterSpec, FilterType, HashSpec,
+    QuotientFilter, ScalableBloomFilter, Secret, StaticFilter, VectorQuotientFilter,
+    WindowedBloomFilter,
 };
 use petal_testkit::corrupt::{bit_flips, extensions, truncations};
 
@@ -259,4 +260,28 @@ fn filter_above_the_limit_is_an_error_with_both_sizes() {
         "{error}"
     );
     StreamDecoder::file(needed).push(&file).unwrap();
+}
+
+#[test]
+fn filter_without_its_secret_is_decoded_with_it_only() {
+    let [secret, other] = [1, 2].map(|byte| Secret::new([byte; 16]));
+    for filter in family(1000) {
+        let hash = HashSpec::keyed_apart(&secret);
+        let kind = filter.as_dyn().filter_type();
+        let Ok(filter) = AnyFilter::build(&FilterSpec {
+            capacity: Some(1000),
+            fpr: Some(0.01),
+            hash,
+            ..FilterSpec::new(kind)
+        }) else {
+            continue;
+        };
+        let file = file_of(&filter, "");
+        let decoder = |secret| StreamDecoder::file(1 << 30).with_secret(secret);
+        assert!(received(decoder(None), &file, 100).unwrap_err().is_secret_missing(), "{kind}");
+        let wrong = received(decoder(Some(other.clone())), &file, 100).unwrap_err();
+        assert!(wrong.is_secret() && !wrong.is_secret_missing(), "{kind}");
+        let (again, _) = received(decoder(Some(secret.clone())), &file, 100).unwrap();
+        assert!(again == filter && file_of(&again, "") == file, "{kind}");
+    }
 }

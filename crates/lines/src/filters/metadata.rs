@@ -454,4 +454,38 @@ mod tests {
         assert_eq!(with_query_transforms(METADATA, &[]), METADATA);
         assert!(KeyChanges::recorded(r#"{"query_transform":"newer"}"#).is_err());
     }
+
+    #[test]
+    fn queries_are_changed_as_recorded_and_in_the_case_of_the_keys() {
+        let list = |text| parse_transforms(text).unwrap();
+        let recorded = |metadata: &str| KeyChanges::recorded(metadata).unwrap();
+        let trimmed = filter_metadata(&KeySpec { transforms: list("trim"), ..KeySpec::default() });
+        let queried = with_query_transforms(&trimmed, &list("sha1"));
+        let upper = Some(Spelling::new(LineEnds::Lf, Some(HexCase::Upper)));
+        for (metadata, queries) in [(METADATA, ""), (&trimmed, "trim"), (&queried, "sha1")] {
+            let changes = recorded(metadata);
+            assert_eq!(changes.of_queries(None), Some(list(queries)), "{metadata}");
+            let mut all = list(queries);
+            all.push(Transform::Uppercase);
+            assert_eq!(changes.of_queries(upper), Some(all.clone()), "{metadata}");
+            for given in [vec![], list(queries), all.clone()] {
+                assert_eq!(changes.adopt_for_queries(upper, &given), Ok(all.clone()), "{metadata}");
+            }
+            let others = changes.adopt_for_queries(upper, &list("lowercase"));
+            assert_eq!(others, Err(&list(queries)[..]), "{metadata}");
+        }
+        assert_eq!(recorded(&queried).adopt(&[]), Ok(list("trim")));
+        assert_eq!(recorded(&queried).adopt(&list("sha1")), Err(&list("trim")[..]));
+        let twice = with_query_transforms(METADATA, &list("uppercase"));
+        assert_eq!(recorded(&twice).of_queries(upper), Some(list("uppercase")));
+        // Nothing is known of the keys of other programs.
+        assert_eq!(recorded("").of_queries(upper), None);
+        assert_eq!(recorded("").adopt_for_queries(upper, &list("trim")), Ok(list("trim")));
+        // Equal queries are equal, however they are recorded.
+        assert_eq!(recorded(&trimmed), recorded(&with_query_transforms(&trimmed, &list("trim"))));
+        assert_ne!(recorded(&trimmed), recorded(&queried));
+        assert_ne!(recorded(&trimmed), recorded(METADATA));
+        assert_eq!(recorded(METADATA), recorded(""));
+        assert_eq!(recorded(&queried).to_string(), "changed by 'trim' (queries by 'sha1')");
+    }
 }

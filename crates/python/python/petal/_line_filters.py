@@ -71,8 +71,8 @@ def build(
     - `window`, `last`: seconds, or number of lines, after which a windowed filter drops lines.
     - `not_in`: lines that a cascade must report as absent.
     - `secret`, `secret_apart`: as for `BloomFilter`.
-    - `query_transform`: changes to lines that are looked up, instead of `key_transform`; `sha1,uppercase` if
-      the inputs are such digests.
+    - `query_transform`: changes to lines that are looked up, instead of `key_transform`, such as
+      `sha1,uppercase` if the inputs are digests.
     - `metadata`: notes for the filter's file, such as `{"source": "https://example.com"}`.
     - `column`, `separator`, `quote`, `escape`, `header`, `json_key`: as in `common`; the filter
       contains the columns or values. A filter of one column can be queried with plain lines, and

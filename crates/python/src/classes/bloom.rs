@@ -27,8 +27,8 @@ use crate::state::{FilterState, Storage, each_storage};
 /// - `seed`: an `int` from 0 to `2**64 - 1` that selects the hash. Filters with different seeds
 ///   have different false positives. A seed does not protect against chosen keys.
 /// - `secret`: 16 random bytes for a keyed hash, for keys that an adversary may choose. It is
-///   stored in the file and in pickles, unless `secret_apart` is true: those who open the file then pass
-///   it to `open`, `load` or `from_bytes`, and the filter cannot be pickled.
+///   stored in the file.
+/// - `secret_apart`: keep the secret out of the file: `open` needs it. The filter cannot be pickled.
 ///
 /// Raises `ValueError` if an argument is out of range, `MemoryLimitError` if the filter does not
 /// fit.

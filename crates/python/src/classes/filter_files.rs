@@ -17,9 +17,8 @@ use crate::state::open::{OpenOptions, PathArg};
 /// - `path`: a `str`, `bytes` or `os.PathLike`.
 /// - `format`: the format of another program's file, needed if it has no magic number (rbloom).
 /// - `key_type`: how that program encodes its keys, as for `ForeignFilter`.
-/// - `secret`: the 16 bytes of a filter whose file does not have its secret; other filters ignore it. With
-///   `petal build --keyed --secret-file FILE` they are `bytes.fromhex(Path(FILE).read_text())`. Without
-///   it, or with another one, `IncompatibleError` is raised.
+/// - `secret`: the 16 bytes of a filter with `secret_apart`, `bytes.fromhex(Path(FILE).read_text())` of
+///   `petal build --secret-file FILE`. `IncompatibleError` if it is missing or another one.
 ///
 /// Cost: the header is checked; pages are read when they are queried. `verify` checks every byte.
 #[pyfunction]

@@ -245,10 +245,9 @@ impl Filter {
         Ok(recorded(self.read(py)?.metadata())?.of_keys().map(names))
     }
 
-    /// The names of the changes to lines that are looked up: those that the file records for queries, or
-    /// `key_transform`, and the case if all keys are hexadecimal in one; `None` as there. `petal.check`
-    /// changes its lines in this way. `key in filter` and `contains_batch` take keys as they are:
-    /// `petal.transform_key(key, filter.query_transform) in filter` asks as `petal.check` does.
+    /// The names of the changes that `petal.check` makes to lines: those that the file records for
+    /// queries, or `key_transform`, and the case of hexadecimal keys; `None` as there. For one key:
+    /// `petal.transform_key(key, filter.query_transform) in filter`.
     #[getter]
     fn query_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
         let state = self.read(py)?;

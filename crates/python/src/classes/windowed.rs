@@ -23,6 +23,7 @@ impl WindowedBloomFilter {
     #[pyo3(signature = (
         capacity, fpr = 0.01, *, window = None, generations = 4, seed = 0, secret = None, secret_apart = false
     ))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of Python")]
     fn new(
         py: Python<'_>,
         capacity: u64,
