@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use petal::Mapped;
 use rustix::fs::{Advice, fadvise};
 
 use super::sets::{KnownSet, Opened};
@@ -68,15 +67,4 @@ pub fn measure<S: KnownSet>(set: &S, file: &Path, members: u64) -> Result<Option
 
 fn query(contains: &Opened, key: &Key) -> Result<(), String> {
     if contains(key) { Ok(()) } else { Err("a member is not in the file".into()) }
-}
-
-/// Maps a file.
-///
-/// # Errors
-/// If that fails.
-#[expect(unsafe_code, reason = "a mapped file may not change")]
-pub(super) fn mapped(file: &Path) -> Result<Mapped, String> {
-    let opened = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    // SAFETY: only this process has the file, and it does not write to it any more.
-    unsafe { Mapped::open(&opened) }.map_err(|e| e.to_string())
 }
