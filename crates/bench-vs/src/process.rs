@@ -35,10 +35,13 @@ pub fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Returns the number of page faults that read a file; 0 if the system does not tell.
-pub fn major_faults() -> u64 {
+/// Returns the number of page faults, and of those that read a file; 0 if the system does not tell.
+pub fn page_faults() -> (u64, u64) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program is in parentheses; ten fields are between it and the number.
+    // The name of the program is in parentheses.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-    fields.split(' ').nth(9).and_then(|field| field.parse().ok()).unwrap_or(0)
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let field = |at: usize| fields.get(at).and_then(|field| field.parse().ok()).unwrap_or(0);
+    let (minor, major) = (field(7), field(9));
+    (minor + major, major)
 }

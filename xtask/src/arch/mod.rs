@@ -38,7 +38,7 @@ const UNSAFE_CODE: &[&str] = &[
     "crates/cli/src/process/streams.rs",
     "crates/testkit/src/measure.rs",
     // Mapping a filter file.
-    "crates/bench-vs/src/known/cold.rs",
+    "crates/bench-vs/src/known/mapped.rs",
     "crates/python/src/state/open.rs",
     "crates/cli/src/files/filter_file.rs",
     // Tests with a counting allocator or a mapped file; a prefetch; filters in C++.

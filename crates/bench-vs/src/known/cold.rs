@@ -4,14 +4,14 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use petal::Mapped;
 use rustix::fs::{Advice, fadvise};
 
 use super::sets::{KnownSet, Opened};
 use super::{Key, Kind, key};
-use crate::process::major_faults;
+use crate::process::page_faults;
 
-/// Queries of a mapped file. Few, because each page that is read brings its neighbours into the cache.
+/// Queries of a mapped file. Few, because each page that is read brings its neighbours into the cache, as many as
+/// `/sys/block/*/queue/read_ahead_kb` has.
 const QUERIES: u64 = 20;
 
 /// What was measured.
@@ -19,8 +19,19 @@ const QUERIES: u64 = 20;
 pub struct Cold {
     /// The time to open the file and query one key.
     pub first: Duration,
-    /// The time of a further query, and its page faults that read the disk; `None` if the file was read whole.
-    pub query: Option<(Duration, f64)>,
+    /// Further queries; `None` if the file was read whole.
+    pub further: Option<Further>,
+}
+
+/// The mean of further queries of a mapped file.
+#[derive(Clone, Copy, Debug)]
+pub struct Further {
+    /// The time of a query.
+    pub time: Duration,
+    /// Its page faults.
+    pub faults: f64,
+    /// Those of them that read the disk.
+    pub reads: f64,
 }
 
 /// Saves a set, takes its file out of the page cache, and queries members. `None` if the set has no file format.
@@ -40,25 +51,20 @@ pub fn measure<S: KnownSet>(set: &S, file: &Path, members: u64) -> Result<Option
     let start = Instant::now();
     let Some(contains) = S::open(file)? else { return Ok(None) };
     let first = query(&contains, &member(0)).map(|()| start.elapsed())?;
-    let (start, before) = (Instant::now(), major_faults());
+    let before = page_faults();
+    let start = Instant::now();
     (1..=QUERIES).try_for_each(|at| query(&contains, &member(at)))?;
-    let (time, faults) = (start.elapsed(), major_faults() - before);
+    let (time, after) = (start.elapsed(), page_faults());
     std::fs::remove_file(file).map_err(failed)?;
-    let each = (time / QUERIES as u32, faults as f64 / QUERIES as f64);
-    Ok(Some(Cold { first, query: S::MAPS.then_some(each) }))
+    let each = |all: u64| all as f64 / QUERIES as f64;
+    let further = Further {
+        time: time / QUERIES as u32,
+        faults: each(after.0 - before.0),
+        reads: each(after.1 - before.1),
+    };
+    Ok(Some(Cold { first, further: S::MAPS.then_some(further) }))
 }
 
 fn query(contains: &Opened, key: &Key) -> Result<(), String> {
     if contains(key) { Ok(()) } else { Err("a member is not in the file".into()) }
-}
-
-/// Maps a file.
-///
-/// # Errors
-/// If that fails.
-#[expect(unsafe_code, reason = "a mapped file may not change")]
-pub(super) fn mapped(file: &Path) -> Result<Mapped, String> {
-    let opened = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
-    // SAFETY: only this process has the file, and it does not write to it any more.
-    unsafe { Mapped::open(&opened) }.map_err(|e| e.to_string())
 }

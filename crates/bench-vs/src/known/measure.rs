@@ -77,9 +77,10 @@ pub fn measure<S: KnownSet>(
     let file = temp.join(format!("known-{}", std::process::id()));
     if let Some(cold) = cold::measure(&set, &file, members)? {
         add("cold: open and first query", cold.first.as_secs_f64() * 1e3, "ms");
-        if let Some((query, faults)) = cold.query {
-            add("cold: further query", query.as_secs_f64() * 1e6, "µs");
-            add("cold: page faults", faults, "of a further query");
+        if let Some(further) = cold.further {
+            add("cold: further query", further.time.as_secs_f64() * 1e6, "µs");
+            add("cold: page faults", further.faults, "of a further query");
+            add("cold: page faults that read", further.reads, "of a further query");
         }
     }
     Ok(rows)

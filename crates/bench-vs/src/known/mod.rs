@@ -5,6 +5,7 @@
 //! is not in the page cache. Keys are generated, and the CPU time of that is not part of the figures.
 
 pub mod cold;
+mod mapped;
 pub mod measure;
 pub mod program;
 pub mod sets;
@@ -74,7 +75,7 @@ impl Feed {
         Self { members, others, generation: Duration::ZERO }
     }
 
-    /// Passes all keys of a kind to `each`.
+    /// Passes all keys to `each` that are of one type.
     ///
     /// # Errors
     /// Those of `each`.

@@ -13,7 +13,7 @@ use crate::rows::{Row, lines, of_own_process};
 /// The numbers of members if none is given. Rows of fewer are not kept.
 const DEFAULT_KEYS: u64 = 10_000_000;
 
-/// Measures a set of so many members and known non-members.
+/// Measures a set with these numbers of members and of known non-members.
 type Measure = fn(&str, u64, u64, &Path) -> Result<Vec<Row>, String>;
 
 /// The sets, by name.

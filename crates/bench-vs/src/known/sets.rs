@@ -15,7 +15,7 @@ use poppy_filters::{OptLevel, Params, v1, v2};
 use xorf::{BinaryFuse8, Filter as _};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128_with_seed};
 
-use super::cold::mapped;
+use super::mapped::mapped;
 use super::{Feed, Key, Kind, RATE};
 
 /// What answers a query of an opened file.
