@@ -41,6 +41,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let filter = QueriedFilter::open(args, address, settings.memory_limit).map_err(&swapped)?;
     let members_settings = filter.settings_of_members(&args.filter, &settings)?;
     filter.adopt_transforms(&args.filter, &mut settings)?;
+    if args.sums {
+        key_transforms::take_checksums(filter.spelling(), &mut settings);
+    }
     settings.memory_limit = filter.memory_beside(settings.memory_limit).unwrap_or(left);
     let allow_list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();

@@ -19,9 +19,12 @@ use crate::text;
 pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let filter = open(args)?;
     let spelling = recorded_spelling(filter.metadata(), filter.as_dyn().inserted());
-    let transforms = key_transforms::of_spelled_queries(&args.filter, filter.metadata(), spelling)?;
+    let transforms =
+        key_transforms::of_spelled_queries(&args.filter, filter.metadata(), spelling, &[])?;
     let transforms = transforms.unwrap_or_default();
-    let changed = transform_key(args.key.as_bytes(), &transforms);
+    let changed = transform_key(args.key.as_bytes(), &transforms).map_err(|problem| {
+        Failure::Message(format!("{}: the key: {problem}; name such a key", args.filter.display()))
+    })?;
     let key = &changed[..];
     let spec = filter.as_dyn().hash_spec();
     let hash = spec.hash(key);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use petal_lines::{
-    KeySpec, Settings, Spelling, Transform, recorded_query_transforms, recorded_transforms,
+    Fields, KeySpec, Settings, Spelling, Transform, recorded_query_transforms, recorded_transforms,
     transforms_text,
 };
 
@@ -34,16 +34,20 @@ fn of_queries(path: &Path, metadata: &str) -> Result<Option<Vec<Transform>>> {
     }
 }
 
-/// Returns the transforms of queries of a filter whose keys are spelled in this way: hexadecimal keys in
-/// one case are found in the other, too.
+/// Returns the transforms of queries of a filter whose keys are spelled in this way, given those that the
+/// user gave: hexadecimal keys in one case are found in the other, too.
 pub(crate) fn of_spelled_queries(
     path: &Path,
     metadata: &str,
     spelling: Option<Spelling>,
+    given: &[Transform],
 ) -> Result<Option<Vec<Transform>>> {
     let Some(mut transforms) = of_queries(path, metadata)? else { return Ok(None) };
-    let case = spelling.and_then(Spelling::transform_to_case);
-    transforms.extend(case.filter(|case| transforms.last() != Some(case)));
+    // The keys of a list of digests are digests already, and queries may become such.
+    if transforms.is_empty() && spelling.is_some_and(|keys| keys.hex_shape().is_some()) {
+        transforms = given.to_vec();
+    }
+    transforms.extend(spelling.and_then(|keys| keys.transform_to_case(&transforms)));
     Ok(Some(transforms))
 }
 
@@ -55,13 +59,25 @@ pub(crate) fn adopt_for_queries(
     settings: &mut Settings<'_>,
 ) -> Result<()> {
     let Some(recorded) = of_queries(path, metadata)? else { return Ok(()) };
-    let Some(transforms) = of_spelled_queries(path, metadata, spelling)? else { return Ok(()) };
-    if settings.keys.transforms != transforms {
+    let given = &settings.keys.transforms;
+    let transforms = of_spelled_queries(path, metadata, spelling, given)?.unwrap_or_default();
+    let is_given = match transforms.split_last() {
+        Some((Transform::ToCase(_), before)) => before == given,
+        _ => transforms == *given,
+    };
+    if !is_given {
         refuse_others(path, settings, &recorded)?;
     }
     let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
     settings.keys = Arc::new(keys);
     Ok(())
+}
+
+/// Makes a job look up the hashes in checksum files, of several those as long as the filter's keys.
+pub(crate) fn take_checksums(spelling: Option<Spelling>, settings: &mut Settings<'_>) {
+    let length = spelling.and_then(Spelling::hex_shape).and_then(|shape| shape.length);
+    let fields = Fields::Checksum(length);
+    settings.keys = Arc::new(KeySpec { fields, ..KeySpec::clone(&settings.keys) });
 }
 
 /// Makes a job change keys as those of the filter were. Returns an error if other transforms were

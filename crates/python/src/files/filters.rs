@@ -101,7 +101,8 @@ pub(super) fn build_job(
             petal_lines::build(&spec, &settings, &inputs).map_err(IntoPyErr::into_py_err)?;
         if let Some(writer) = output.writer() {
             let spelling = settings.spellings.of(&inputs);
-            let metadata = with_spelling(&filter_metadata(&settings.keys), spelling);
+            let inserted = built.filter.as_dyn().inserted();
+            let metadata = with_spelling(&filter_metadata(&settings.keys), spelling, inserted);
             built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }
         output.finish()?;
