@@ -76,7 +76,7 @@ fn queries_of_another_shape_are_refused() {
     assert!(dir.run("check --key-transform md5 p passwords").err.contains("found 32 hex"));
     assert!(dir.run("check p passwords").err.contains("found 'password'"));
     // A list of exceptions is looked up in the same way.
-    dir.write("allowed", "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8\n");
+    dir.write("allowed", "password\n");
     let allowed = dir.run("check --allow allowed --key-transform sha1 -c p passwords");
     assert_eq!(allowed.out, b"0\n", "{}", allowed.err);
     // One key.
@@ -84,11 +84,8 @@ fn queries_of_another_shape_are_refused() {
     let expected = format!("f: the key: found 'password', {expected}; name such a key");
     failed(output, &expected);
     let explained = dir.run(&format!("explain f {}", hashes[0].to_lowercase())).text();
-    assert!(
-        explained.contains(&format!("{} (40 bytes, after hexadecimal in uppercase)", hashes[0]))
-    );
+    assert!(explained.contains(&format!("{} (40 bytes, after uppercase)", hashes[0])));
     // Keys of several lengths, or short ones, may be looked up with any.
-    code(&dir, "remove f list", 2);
     dir.write("both", lines(&[hashes[0].clone(), md5.to_owned()]));
     dir.run("build -n 100 -o both.f both").ok();
     dir.write("short", "BEEF\nABBA\n");
@@ -107,7 +104,7 @@ fn names_beside_hashes_keep_their_case() {
     dir.write("sums", sums(&hashes));
     dir.write("digits", sums(&["0123456789".repeat(4)]));
     for filter in ["bloom", "static"] {
-        dir.run(&format!("build -n 100 --type {filter} -o f sums")).ok();
+        dir.run(&format!("build --type {filter} -o f sums")).ok();
         assert!(!dir.run("info --json f").text().contains("\"hex\""));
         assert_eq!(dir.run("check -c f sums").text(), "10\n");
         code(&dir, "check f digits", 1);
@@ -295,7 +292,7 @@ fn hashes_in_checksum_files_are_looked_up() {
     // Other hashes, and other files.
     dir.write("md5", format!("{known}  a\n{}  a file\n", &known[..32]));
     let output = dir.run("check --sums f md5");
-    let expected = "md5: the line at byte 43 (line 2): found 32 hexadecimal digits, expected 40";
+    let expected = "md5: the line at byte 44 (line 2): found 32 hexadecimal digits, expected 40";
     assert!(output.err.contains(expected), "{}", output.err);
     failed(
         dir.run("check --sums f list"),

@@ -51,6 +51,14 @@ enum Part {
 }
 
 impl CountedLists {
+    /// Returns whether the lists can be read more than once.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        let is_kept = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|data| data.is_file() || data.is_dir())
+        };
+        self.paths.iter().all(is_kept)
+    }
+
     /// Opens the lists as a stream of keys. The names of files are checked, and read in a directory.
     pub(super) fn open(&self, memory: u64, checks: &ContentChecks) -> Result<CountedKeys> {
         let mut parts =

@@ -48,28 +48,49 @@ pub(super) fn is_decided(flags: u8) -> bool {
     flags & OTHER != 0 || flags & (LOWER | UPPER) == LOWER | UPPER
 }
 
-/// Returns the flags of a byte, without a branch.
-#[inline(always)]
-const fn flags_of(byte: u8) -> u8 {
-    const fn mask(is: bool) -> u8 {
-        (is as u8).wrapping_neg()
-    }
-    let letter = mask((byte | 0x20).wrapping_sub(b'a') < 6);
-    let digit = mask(byte.wrapping_sub(b'0') < 10);
-    let separator = mask(byte == b'-') | mask(byte == b':');
-    let case = if byte & 0x20 == 0 { UPPER } else { LOWER };
-    letter & case | separator & SEPARATED | !(letter | digit | separator) & OTHER
-}
-
-/// Bytes whose flags are computed at once.
+/// Bytes that are looked at together, by vector instructions.
 const LANES: usize = 16;
 
 /// The flags of all bytes of some keys.
-#[derive(Default)]
 pub(super) struct Flags {
-    lanes: [u8; LANES],
-    /// Of keys that are shorter than the lanes.
+    /// Masks of bytes that may be in a key.
+    valid: [u8; LANES],
+    /// The bits of letters, and their complements: the case is one bit of them.
+    letters: [u8; LANES],
+    complements: [u8; LANES],
+    /// Masks of separators.
+    separators: [u8; LANES],
+    /// The flags of keys that are shorter than the lanes.
     short: u8,
+}
+
+/// The bit of a letter that is set in lowercase.
+const CASE: u8 = 0x20;
+
+const fn mask(is: bool) -> u8 {
+    (is as u8).wrapping_neg()
+}
+
+/// Returns whether a byte is a letter, and whether it may be in a key, as masks: without a branch.
+#[inline(always)]
+const fn masks(byte: u8) -> (u8, u8) {
+    const { assert!(b':' == b'9' + 1) };
+    let letter = mask((byte | CASE).wrapping_sub(b'a') < 6);
+    let digit_or_colon = mask(byte.wrapping_sub(b'0') < 11);
+    (letter, letter | digit_or_colon | mask(byte == b'-'))
+}
+
+#[inline(always)]
+const fn separator(byte: u8) -> u8 {
+    mask(byte == b'-') | mask(byte == b':')
+}
+
+impl Default for Flags {
+    fn default() -> Self {
+        let none = [0; LANES];
+        let valid = [u8::MAX; LANES];
+        Self { valid, letters: none, complements: none, separators: none, short: 0 }
+    }
 }
 
 impl Flags {
@@ -77,32 +98,48 @@ impl Flags {
     #[inline]
     pub(super) fn add(&mut self, key: &[u8]) {
         const FLAGS: [u8; 256] = {
-            let (mut flags, mut byte) = ([0; 256], 0);
-            while byte < 256 {
-                flags[byte] = flags_of(byte as u8);
-                byte += 1;
+            let (mut flags, mut at) = ([0; 256], 0);
+            while at < 256 {
+                let byte = at as u8;
+                let (letter, valid) = masks(byte);
+                let case = if byte & CASE == 0 { UPPER } else { LOWER };
+                flags[at] = letter & case | !valid & OTHER | separator(byte) & SEPARATED;
+                at += 1;
             }
             flags
         };
         match key.last_chunk() {
             None => key.iter().for_each(|byte| self.short |= FLAGS[usize::from(*byte)]),
             Some(last) => {
-                key.as_chunks().0.iter().for_each(|chunk| self.add_chunk(chunk));
-                self.add_chunk(last);
+                let (chunks, rest) = key.as_chunks();
+                chunks.iter().for_each(|chunk| self.add_chunk(chunk));
+                if !rest.is_empty() {
+                    self.add_chunk(last);
+                }
             }
         }
     }
 
     #[inline(always)]
     fn add_chunk(&mut self, chunk: &[u8; LANES]) {
-        for (lane, byte) in self.lanes.iter_mut().zip(chunk) {
-            *lane |= flags_of(*byte);
+        for (lane, &byte) in chunk.iter().enumerate() {
+            let (letter, valid) = masks(byte);
+            self.valid[lane] &= valid;
+            self.letters[lane] |= letter & byte;
+            self.complements[lane] |= letter & !byte;
+            self.separators[lane] |= separator(byte);
         }
     }
 
     /// Returns the flags of all bytes so far.
     pub(super) fn all(&self) -> u8 {
-        self.lanes.iter().fold(self.short, |all, lane| all | lane)
+        let any = |lanes: &[u8; LANES]| lanes.iter().fold(0, |all, lane| all | lane);
+        let flag = |is: bool, flag| mask(is) & flag;
+        self.short
+            | flag(self.valid != [u8::MAX; LANES], OTHER)
+            | flag(any(&self.letters) & CASE != 0, LOWER)
+            | flag(any(&self.complements) & CASE != 0, UPPER)
+            | flag(any(&self.separators) != 0, SEPARATED)
     }
 }
 
@@ -169,8 +206,8 @@ impl fmt::Display for Described<'_> {
 impl fmt::Display for HexShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.case {
-            HexCase::Lower => "hexadecimal in lowercase",
-            HexCase::Upper => "hexadecimal in uppercase",
+            HexCase::Lower => "lowercase",
+            HexCase::Upper => "uppercase",
         })
     }
 }

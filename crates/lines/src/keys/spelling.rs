@@ -254,26 +254,31 @@ impl SeenSpelling {
         &self,
         spec: &KeySpec,
         delimiter: u8,
-        keys: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        mut keys: impl ExactSizeIterator<Item = &'a [u8]>,
         unended: bool,
     ) {
         let seen = self.get();
-        let (mut ends, is_line) = (0, spec.fields == Fields::Line);
-        if is_line && delimiter == b'\n' && seen.flags() & (LF | CRLF) != LF | CRLF {
-            let ended = keys.len() - usize::from(unended);
-            for key in keys.clone().take(ended) {
+        let ended = keys.len() - usize::from(unended);
+        let is_line = spec.fields == Fields::Line;
+        let looks_at_ends =
+            is_line && delimiter == b'\n' && seen.flags() & (LF | CRLF) != LF | CRLF;
+        let mut found = Spelling::default();
+        let (mut ends, mut number) = (0, 0);
+        if !hex_shape::is_decided(seen.flags()) {
+            match spec.fields.count() {
+                1 => found = shape_of(keys.by_ref(), ended, &mut ends, &mut number),
+                _ => found = Spelling::of(OTHER, LENGTHS),
+            }
+        }
+        if looks_at_ends {
+            // Keys after those of which the shape was of interest.
+            for key in keys.take(ended.saturating_sub(number)) {
                 ends |= if key.ends_with(b"\r") { CRLF } else { LF };
             }
-        } else if !is_line && keys.len() > usize::from(unended) {
-            ends |= LF;
+        } else {
+            ends = if !is_line && ended > 0 { LF } else { 0 };
         }
-        let mut found = Spelling::of(ends, 0);
-        if !hex_shape::is_decided(seen.flags()) {
-            found = found.union(match spec.fields.count() {
-                1 => shape_of(keys),
-                _ => Spelling::of(OTHER, LENGTHS),
-            });
-        }
+        let found = found.union(Spelling::of(ends, 0));
         // Most batches find nothing new.
         if seen.union(found) != seen {
             self.add(found);
@@ -281,24 +286,31 @@ impl SeenSpelling {
     }
 }
 
-/// Returns the case and the length of keys without a CR at the end; it stops at keys that show that they
-/// have no shape.
-fn shape_of<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Spelling {
-    let (mut flags, mut all) = (hex_shape::Flags::default(), None);
-    let mut length = 0;
-    for (number, key) in keys.enumerate() {
-        let key = key.strip_suffix(b"\r").unwrap_or(key);
+/// Returns the case and the length of keys without a CR at the end, and adds the line ends of the first
+/// `ended`. It stops at keys that show that they have no shape, and adds the number of those read.
+fn shape_of<'a>(
+    keys: impl Iterator<Item = &'a [u8]>,
+    ended: usize,
+    ends: &mut u8,
+    number: &mut usize,
+) -> Spelling {
+    let (mut flags, mut length) = (hex_shape::Flags::default(), 0);
+    for key in keys {
+        let (key, end) = match key.strip_suffix(b"\r") {
+            Some(key) => (key, CRLF),
+            None => (key, LF),
+        };
+        *ends |= if *number < ended { end } else { 0 };
+        *number += 1;
         flags.add(key);
         let own = key.len() as u64 + 1;
         length = if length == 0 || length == own { own } else { LENGTHS };
-        if number % 16 == 15 || key.len() > 1 << 10 {
-            all = Some(flags.all()).filter(|flags| hex_shape::is_decided(*flags));
-            if all.is_some() {
-                break;
-            }
+        let is_turn = *number % 16 == 0 || key.len() > 1 << 10;
+        if is_turn && hex_shape::is_decided(flags.all()) {
+            break;
         }
     }
-    Spelling::of(all.unwrap_or_else(|| flags.all()), length.min(LENGTHS))
+    Spelling::of(flags.all(), length.min(LENGTHS))
 }
 
 #[cfg(test)]

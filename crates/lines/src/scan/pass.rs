@@ -168,8 +168,7 @@ impl Pass<'_> {
                 batch.keys = Some(keys);
             }
             let unended = batch.bytes.last() != Some(&self.delimiter);
-            let spelled = (0..batch.len()).map(|line| batch.key(line));
-            input.spelling().look_at(input.keys(), self.delimiter, spelled, unended);
+            input.spelling().look_at(input.keys(), self.delimiter, batch.keys(), unended);
             map(&batch, scratch);
             let Some(folding) = ticket.wait() else { return Ok(None) };
             if let ControlFlow::Break(lines) = (folding.fold)(&batch, scratch)? {
