@@ -49,6 +49,8 @@ fn dir() -> TestDir {
     ] {
         dir.run(&format!("build -q {args} a")).ok();
     }
+    dir.write("hashes", "0A1B2C3D".repeat(5) + "\n");
+    dir.run("build -q -n 5 -o known hashes").ok();
     dir.run("seen -n 5 seen a").ok();
     dir.run("seen -n 5 --exact exact a").ok();
     dir.run("seen -n 5 --exact gone a").ok();

@@ -97,7 +97,7 @@ impl<'a> JobContext<'a> {
                 let (longest, memory) = (context.budget.longest_line, context.budget.decoder);
                 read_keys(input, &Arc::new(keys), longest, memory, settings.progress)?
             }
-            Fields::Line | Fields::Json(_) | Fields::Rows(_) => input.with_keys(&settings.keys),
+            _ => input.with_keys(&settings.keys),
         };
         note_separators(std::slice::from_ref(&input), settings.progress);
         Ok((context, vec![input]))
@@ -206,7 +206,7 @@ pub(crate) fn content_checks(settings: &Settings<'_>) -> Arc<ContentChecks> {
         ContentChecks::new(settings.delimiter, settings.text).with_spellings(&settings.spellings);
     Arc::new(match settings.keys.fields {
         Fields::Line if settings.keys.transforms.is_empty() => checks.with_line_ends(),
-        Fields::Line => checks,
+        Fields::Line | Fields::Checksum(_) => checks,
         Fields::Columns(_) => checks.quiet().with_tables(),
         Fields::Json(_) | Fields::Rows(_) => checks.quiet(),
     })

@@ -85,14 +85,16 @@ pub use filters::{
     GroupHash, KeyChanges, LineBuffer, LineFilter, LineFilterMut, LineHash, METADATA, RemoteFile,
     RemoteFilter, RemoveCounts, build, check, count_lines, explain_full, fill, filter_metadata,
     random_key, recorded_keys, recorded_log_id, recorded_spelling, recorded_transforms, remove,
-    union_metadata, with_keys_of, with_log_id, with_note, with_query_transforms, with_spelling,
+    union_metadata, with_fewer_keys, with_keys_of, with_log_id, with_note, with_query_transforms,
+    with_spelling,
 };
 pub use fingerprint::fingerprints;
-pub use input::{Source, Spellings, compressed_extension};
+pub use input::{CountedLists, Source, Spellings, compressed_extension};
 pub use job_context::spelling_differences;
 pub use keys::{
-    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys, Spelling,
-    SpellingDifference, Transform, csv_records, parse_transforms, transform_key, transforms_text,
+    Column, Columns, Dialect, Fields, HexShape, JsonPointer, JsonValues, KeySpec, Quoting, RowKeys,
+    Spelling, SpellingDifference, Transform, csv_records, parse_transforms, transform_key,
+    transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit, memory_for_filter};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};

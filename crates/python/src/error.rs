@@ -355,6 +355,8 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Columns => "column=",
         // The files of Python's jobs are not tables.
         Setting::KeysOnly => "keys_only=",
+        Setting::KeyTransform => "key_transform=",
+        Setting::Sums => "sums=",
     }
 }
 

@@ -385,7 +385,7 @@ def test_keys_that_python_adds_end_what_is_known_of_the_spelling(tmp_path: Path)
     path = tmp_path / "lower.petal"
     petal.build(lower, path, capacity=100)
     recorded = petal.load(path).metadata
-    assert '"hex_case":"lower"' in recorded
+    assert '"hex":{"case":"lower","keys":2}' in recorded
     other = petal.BloomFilter(100)
     other.add("0AFF")
 
@@ -403,7 +403,7 @@ def test_keys_that_python_adds_end_what_is_known_of_the_spelling(tmp_path: Path)
     }
     for name, (filter, add) in additions.items():
         add(filter)
-        assert "hex_case" not in filter.metadata and "keys" in filter.metadata, name
+        assert '"hex"' not in filter.metadata and "keys" in filter.metadata, name
         # What is saved gives no warning for keys in the other case.
         filter.save(tmp_path / name)
         with warnings.catch_warnings():

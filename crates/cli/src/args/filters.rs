@@ -154,6 +154,13 @@ pub(crate) struct BuildArgs {
     /// [default: $PETAL_SECRET_FILE]
     #[arg(long, value_name = "FILE", requires = "keyed")]
     pub(crate) secret_file: Option<PathBuf>,
+    /// Read lines of KEY:COUNT, without the count; lines whose count is 0 are padding
+    #[arg(long, conflicts_with_all = ["column", "json_key", "null"])]
+    pub(crate) counts: bool,
+    /// Read KEY:COUNT, where KEY begins with the name of its file, e.g. 0A1B2.txt;
+    /// FILE may be a directory of such files
+    #[arg(long, conflicts_with_all = ["column", "json_key", "null"])]
+    pub(crate) prefix_from_name: bool,
     /// Change queries in this way instead of as the lines, which are digests already,
     /// e.g. sha1,uppercase; the filter records it
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "format")]
@@ -254,6 +261,9 @@ pub(crate) struct CheckArgs {
     /// Print the lines that are certainly not in the filter
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
+    /// Look up the hashes in the output of sha1sum, md5sum, b2sum, hashdeep and the like
+    #[arg(long, conflicts_with_all = ["column", "json_key"])]
+    pub(crate) sums: bool,
     /// Treat the lines of LIST as not in the filter: known false positives
     #[arg(long, value_name = "LIST")]
     pub(crate) allow: Option<PathBuf>,

@@ -10,9 +10,10 @@ use super::FieldArgs;
 pub(crate) struct KeyArgs {
     /// Compare lines after these changes, in order, e.g. trim,lowercase
     ///
-    /// trim, lowercase, uppercase, lowercase-unicode, strip-cr, hex, unhex, md5, sha1, sha256, ntlm, nfc, url, url-scrapy, url-surt, strip-fragment,
-    /// strip-query=PATTERN (as in utm_*), sort-query, host, registered-domain. A filter records its
-    /// list and uses it for all lines.
+    /// Text: trim, lowercase, uppercase, lowercase-unicode, nfc, strip-cr.
+    /// Digests: md5, sha1, sha256, ntlm, hex, unhex. URLs: url, url-scrapy, url-surt,
+    /// strip-fragment, strip-query=PATTERN (as in utm_*), sort-query, host,
+    /// registered-domain. A filter records its list and uses it for all lines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     key_transform: Vec<Transform>,
 }

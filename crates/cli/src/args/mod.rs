@@ -26,7 +26,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{
     Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
 };
-use petal_lines::{MemoryLimit, Source};
+use petal_lines::{CountedLists, MemoryLimit, Source};
 
 use crate::error::{Failure, Outcome, exit_code};
 use crate::process::streams::is_stdout_closed;
@@ -302,6 +302,13 @@ impl Inputs {
             .chain(self.files.iter().map(PathBuf::as_path))
             .map(Source::from_arg)
             .collect()
+    }
+
+    /// Returns the inputs as lists of keys with counts.
+    pub(crate) fn counted_lists(&self, prefix_from_name: bool) -> CountedLists {
+        let stdin = || vec![PathBuf::from("-")];
+        let paths = if self.files.is_empty() { stdin() } else { self.files.clone() };
+        CountedLists { paths, prefix_from_name }
     }
 }
 

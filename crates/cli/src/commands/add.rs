@@ -63,7 +63,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     saturation::note_if_saturated(&filter, &progress);
     spelling::warn_if_different(&settings, recorded, true, &args.filter, &progress);
     let spelling = settings.spellings.all().union(recorded.unwrap_or_default());
-    let metadata = with_spelling(&metadata, spelling);
+    let metadata = with_spelling(&metadata, spelling, filter.as_dyn().inserted());
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.filter)?;
     output.finish()?;
     Ok(Outcome::Done)

@@ -18,14 +18,18 @@ use crate::text;
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
     let settings = settings(&args.engine, &args.fields, &progress);
-    let inputs = args.inputs.sources();
+    let files = args.inputs.sources();
+    let inputs = match args.counts || args.prefix_from_name {
+        true => vec![Source::Counted(args.inputs.counted_lists(args.prefix_from_name))],
+        false => files.clone(),
+    };
     if let Some(format) = args.format {
-        return build_foreign(args, format, &settings, &inputs, &progress);
+        return build_foreign(args, format, &settings, (&files, &inputs), &progress);
     }
     let mut spec = filter_spec(args);
     // Settings are checked before any input is read.
     spec.filter_type()?;
-    let mut all = [&inputs[..], &spec.not_in].concat();
+    let mut all = [&files[..], &spec.not_in].concat();
     Source::check_streams(&all)?;
     let secret = secret_file::path(args.secret_file.as_deref()).filter(|_| args.keyed);
     all.extend(secret.clone().map(Source::Path));
@@ -46,7 +50,8 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_overfull(filter.as_dyn(), &progress);
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
-    let metadata = with_spelling(&filter_metadata(&settings.keys), settings.spellings.of(&inputs));
+    let (spelling, inserted) = (settings.spellings.of(&inputs), filter.as_dyn().inserted());
+    let metadata = with_spelling(&filter_metadata(&settings.keys), spelling, inserted);
     let metadata = with_query_transforms(&metadata, &args.query_transform);
     let metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
@@ -84,11 +89,11 @@ fn build_foreign(
     args: &BuildArgs,
     format: Format,
     settings: &Settings<'_>,
-    inputs: &[Source],
+    (files, inputs): (&[Source], &[Source]),
     progress: &ProgressReporter,
 ) -> Result<Outcome> {
     foreign::check_options(args, format)?;
-    let mut all = inputs.to_vec();
+    let mut all = files.to_vec();
     all.extend(args.not_in.as_ref().map(Source::from_arg));
     Source::check_streams(&all)?;
     let output = match args.gzip {

@@ -38,6 +38,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let members_settings = members_settings.transpose()?;
     let transforms = adopt_transforms(&filters, &mut settings)?;
     settings.memory_limit = left;
+    if args.sums {
+        let spelling = filters.iter().find_map(QueriedFilter::spelling);
+        key_transforms::take_checksums(spelling, &mut settings);
+    }
     let all_transforms = || transforms.iter().flatten().chain(&settings.keys.transforms);
     if ask::is_asked(args, &inputs) && all_transforms().any(Transform::is_digest) {
         let own = &settings.keys.transforms;

@@ -20,8 +20,10 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Outcome> {
     let filter = open(args)?;
     let spelling = recorded_spelling(filter.metadata(), filter.as_dyn().inserted());
     let changes = key_transforms::recorded(&args.filter, filter.metadata())?;
-    let transforms = changes.of_queries(spelling).unwrap_or_default();
-    let changed = transform_key(args.key.as_bytes(), &transforms);
+    let transforms = changes.of_queries(spelling, &[]).unwrap_or_default();
+    let changed = transform_key(args.key.as_bytes(), &transforms).map_err(|problem| {
+        Failure::Message(format!("{}: the key: {problem}; name such a key", args.filter.display()))
+    })?;
     let key = &changed[..];
     let spec = filter.as_dyn().hash_spec();
     let hash = spec.hash(key);

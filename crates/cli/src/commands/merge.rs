@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::{AnyFilter, FilterType, Mapped};
-use petal_lines::Source;
+use petal_lines::{Source, union_metadata};
 
 use super::bad_note;
 use super::foreign;
@@ -39,7 +39,8 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         let [keys, others] = [filter.as_dyn().inserted(), other.as_dyn().inserted()];
         let ours = (first.as_path(), &metadata[..], keys);
         spelling::warn_if_filters_differ(ours, (path, other.metadata(), others), &progress);
-        metadata = key_fields::merged(ours, (path, other.metadata(), others), &progress);
+        let [ours, theirs] = [(first.as_path(), &*metadata), (path.as_path(), other.metadata())];
+        key_fields::note_if_filters_differ(ours, theirs, &progress);
         match folded(&filter, &other) {
             Some(folded) if differ => {
                 let folded = folded.map_err(Failure::of_file(path))?;
@@ -54,6 +55,8 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
             }
             _ => filter.merge(&other).map_err(Failure::of_file(path))?,
         }
+        let union = filter.as_dyn().inserted();
+        metadata = union_metadata((&metadata, keys), (other.metadata(), others), union);
     }
     let size_now = filter.as_dyn().size_bytes();
     if size_now < size {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petal::{AnyFilter, BatchResults};
-use petal_lines::{Source, recorded_spelling, remove};
+use petal_lines::{Source, recorded_spelling, remove, with_fewer_keys};
 
 use super::{is_terminal, saturation, settings};
 use crate::args::RemoveArgs;
@@ -33,7 +33,8 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
-    let recorded = recorded_spelling(&metadata, filter.as_dyn().inserted());
+    let inserted = filter.as_dyn().inserted();
+    let recorded = recorded_spelling(&metadata, inserted);
     let sink = missing.as_mut().map(Output::writer);
     let removed = remove(&settings, filter.as_dyn_mut()?, &inputs, sink);
     progress.finish();
@@ -47,6 +48,7 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
         )),
         _ => error.into(),
     })?;
+    let metadata = with_fewer_keys(&metadata, inserted, filter.as_dyn().inserted());
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.filter)?;
     // If this fails, the filter is unchanged and the command can be repeated.
     missing.map_or(Ok(()), Output::finish)?;

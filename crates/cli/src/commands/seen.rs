@@ -79,6 +79,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     files.metadata = with_spelling(
         &files.metadata,
         settings.spellings.all().union(recorded.unwrap_or_default()),
+        memory.filter.as_dyn().inserted(),
     );
     if !args.dry_run && (counts.new > 0 || files.fresh) {
         files.save(&mut memory)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use petal::embed::Layout;
 use petal::{AnyFilter, Filter, Mapped, Membership, QuotientFilter};
-use petal_lines::Source;
+use petal_lines::{Source, with_fewer_keys};
 
 use super::bad_note;
 use crate::args::ShrinkArgs;
@@ -71,7 +71,9 @@ pub(super) fn run(args: &ShrinkArgs) -> Result<Outcome> {
             text::rate(stats.target_fpr),
         ));
     }
-    let metadata = args.notes.noted(filter.metadata()).map_err(bad_note)?;
+    let [before, after] = [filter.as_dyn().inserted(), smaller.as_dyn().inserted()];
+    let metadata = with_fewer_keys(filter.metadata(), before, after);
+    let metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     filter_file::write(smaller.as_dyn(), &metadata, &mut output, &args.output)?;
     output.finish()?;
     Ok(Outcome::Done)

@@ -54,6 +54,8 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Quote => "--quote",
         Setting::Columns => "--column",
         Setting::KeysOnly => "--keys-only",
+        Setting::KeyTransform => "--key-transform",
+        Setting::Sums => "--sums",
     }
 }
 

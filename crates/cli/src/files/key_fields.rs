@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use petal_lines::{
-    KeySpec, METADATA, filter_metadata, recorded_keys, union_metadata, with_keys_of,
-};
+use petal_lines::{KeySpec, METADATA, filter_metadata, recorded_keys, with_keys_of};
 
 use crate::terminal::progress::ProgressReporter;
 
@@ -38,18 +36,16 @@ pub(crate) fn note_if_not_found(
     }
 }
 
-/// Returns the metadata of the union of two filters, given with their metadata and number of keys.
-/// Prints a note if their keys are made of different fields.
-pub(crate) fn merged(
-    (path, metadata, inserted): (&Path, &str, u64),
-    (other, others, inserted_of_other): (&Path, &str, u64),
+/// Prints a note if the keys of two filters, given with their metadata, are made of different fields.
+pub(crate) fn note_if_filters_differ(
+    (path, metadata): (&Path, &str),
+    (other, others): (&Path, &str),
     progress: &ProgressReporter,
-) -> String {
+) {
     let name = format!("those of {}", other.display());
     if let Some(difference) = Difference::of((path, metadata), (&name, others)) {
         difference.print(progress);
     }
-    union_metadata((metadata, inserted), (others, inserted_of_other))
 }
 
 /// Returns the metadata of a filter whose first keys are those of a job.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use petal_lines::{KeyChanges, KeySpec, Settings, Spelling, Transform, transforms_text};
+use petal_lines::{Fields, KeyChanges, KeySpec, Settings, Spelling, Transform, transforms_text};
 
 use crate::error::{Failure, Result};
 
@@ -31,6 +31,13 @@ pub(crate) fn adopt_for_queries(
     let adopted = changes.adopt_for_queries(spelling, &given);
     set(settings, adopted.map_err(|recorded| others_given(path, &given, recorded))?);
     Ok(())
+}
+
+/// Makes a job look up the hashes in checksum files, of several those as long as the filter's keys.
+pub(crate) fn take_checksums(spelling: Option<Spelling>, settings: &mut Settings<'_>) {
+    let length = spelling.and_then(Spelling::hex_shape).and_then(|shape| shape.length);
+    let fields = Fields::Checksum(length);
+    settings.keys = Arc::new(KeySpec { fields, ..KeySpec::clone(&settings.keys) });
 }
 
 /// Makes a job change keys as those of the filter were. Returns an error if other transforms were

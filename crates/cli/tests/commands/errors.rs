@@ -601,8 +601,16 @@ fn addresses_of_filters_are_refused() {
         let expected = "petal: s3://b/x.petal: is an address, expected a file; download it first";
         assert_eq!(line, expected, "{args}");
     }
-    let line = dir.run("info https://me:secret@h/x.petal").failure();
+    let line = dir.run("add https://me:secret@h/x.petal a").failure();
     assert!(line.contains("h/x.petal: is an address") && !line.contains("secret"), "{line}");
+    // `check` asks for parts of it, if the build can.
+    if cfg!(not(feature = "object-store")) {
+        let line = dir.run("check s3://b/x.petal a").failure();
+        assert!(
+            line.contains("s3://b/x.petal: cannot read: this petal was built without"),
+            "{line}"
+        );
+    }
     assert_eq!(dir.files.names(), ["a", "f"]);
     // A file of this name.
     dir.sh("mkdir -p s3:/b; cp f s3:/b/x.petal").ok();

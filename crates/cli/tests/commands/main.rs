@@ -16,6 +16,7 @@ mod estimate;
 mod explain;
 mod filter_types;
 mod filters;
+mod hashes;
 mod help_and_progress;
 mod html;
 mod journal;

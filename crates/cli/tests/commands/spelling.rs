@@ -166,7 +166,7 @@ fn hexadecimal_keys_are_found_in_another_case_or_give_a_warning() {
     dir.run("build -n 100 -o l lower").ok();
     dir.run("build -n 100 -o u upper").ok();
     dir.run("build -n 100 --type counting -o counting upper").ok();
-    assert!(dir.run("info --json l").text().contains("\"hex_case\": \"lower\""));
+    assert!(dir.run("info --json l").text().contains("\"case\": \"lower\""));
     found("check -c l upper", "3\n");
     found("check -c u lower", "3\n");
     found("check -c -v u lower", "0\n");
@@ -177,7 +177,7 @@ fn hexadecimal_keys_are_found_in_another_case_or_give_a_warning() {
     }
     // Numbers fit both; then both cases, or other keys, are in the filter.
     warned(&dir, "merge -o both.f l u", 0, "the keys of u are hexadecimal in uppercase");
-    assert!(!dir.run("info --json both.f").text().contains("hex_case"));
+    assert!(!dir.run("info --json both.f").text().contains("\"hex\""));
     dir.run("add l digits").ok();
     found("check -c l upper", "3\n");
     dir.run("add l lines").ok();

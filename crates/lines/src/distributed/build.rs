@@ -102,7 +102,7 @@ impl Task<'_> {
         let read = self.passes(&context).fill(&refs, &mut seen, twice.as_mut(), None)?;
         // The published filter says how the keys of all ranges are spelled.
         let files: Vec<_> = ranges.iter().map(|range| Source::Path(range.path.clone())).collect();
-        let metadata = with_spelling(METADATA, self.settings.spellings.of(&files));
+        let metadata = with_spelling(METADATA, self.settings.spellings.of(&files), seen.inserted());
         let mut written = put(&seen, &metadata, &out.seen)?.finish()?;
         if let (Some(HashSink::Filter(twice)), Some(path)) = (&twice, &out.twice) {
             written += write(twice, path)?;
@@ -155,8 +155,10 @@ impl Task<'_> {
                 twice.union(&twice_of(partial)?).map_err(of(&partial.seen))?;
             }
             let (other, others) = self.read(&partial.seen, &budget, filters)?;
-            metadata = union_metadata((&metadata, seen.inserted()), (&others, other.inserted()));
+            let before = seen.inserted();
             seen.union(&other).map_err(of(&partial.seen))?;
+            let others = (&*others, other.inserted());
+            metadata = union_metadata((&metadata, before), others, seen.inserted());
         }
         let mut written = put(&seen, &metadata, &out.seen)?.finish()?;
         if let (Some(twice), Some(path)) = (&twice, &out.twice) {
@@ -178,8 +180,8 @@ impl Task<'_> {
         let (mut filter, spelled) = self.read(partial, &budget, 2)?;
         let (same, _) = self.read(partial, &budget, 2)?;
         let spelling = recorded_spelling(&spelled, filter.inserted()).unwrap_or_default();
-        let metadata = with_spelling(metadata, spelling);
         filter.union(&same).map_err(|error| Error::work(partial, error.to_string()))?;
+        let metadata = with_spelling(metadata, spelling, filter.inserted());
         let written = put(&filter, &metadata, out)?.finish_synced()?;
         Ok(BuildCounts { lines: filter.inserted(), bytes: filter.size_bytes(), written })
     }

@@ -55,6 +55,10 @@ pub enum Setting {
     Columns,
     /// Whether only the keys of rows are printed.
     KeysOnly,
+    /// The changes to keys.
+    KeyTransform,
+    /// Whether the keys are hashes in lines of checksum files.
+    Sums,
 }
 
 impl Setting {
@@ -86,6 +90,8 @@ impl Setting {
             Self::Quote => "quote",
             Self::Columns => "columns",
             Self::KeysOnly => "keys_only",
+            Self::KeyTransform => "key_transform",
+            Self::Sums => "checksum",
         }
     }
 }
@@ -121,6 +127,8 @@ pub enum Advice {
     CheckDelimiter,
     /// Find the lines that both inputs contain.
     FindCommonLines,
+    /// Make keys of the shape of the filter's keys.
+    MatchKeys,
     /// Read tables with a build that has the feature `parquet`.
     BuildWithTables,
     /// Anything else: a whole clause that names no setting.
@@ -162,6 +170,12 @@ impl Advice {
                 format!("{enable} {} if lines end in NUL", name(Setting::NullDelimiter))
             }
             Self::FindCommonLines => "find them as the lines common to both".to_owned(),
+            Self::MatchKeys => {
+                let (columns, transform) = (name(Setting::Columns), name(Setting::KeyTransform));
+                format!(
+                    "take the column of the hashes with {columns}, or compute them with {transform}"
+                )
+            }
             Self::BuildWithTables => {
                 "build petal with its default features to read its columns".to_owned()
             }

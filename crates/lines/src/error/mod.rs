@@ -68,6 +68,8 @@ struct Position {
     /// "line" or "record".
     unit: &'static str,
     offset: u64,
+    /// Whether the number of the line is to be counted.
+    counted: bool,
     /// The number of the line in the input, from 1, if it is known.
     line: Option<u64>,
 }
@@ -111,13 +113,26 @@ impl Error {
 
     /// Adds where the line begins. The problem continues its sentence: " is long", or ": a reason".
     pub(crate) fn at_line(mut self, offset: u64) -> Self {
-        self.0.position = Some(Position { unit: "line", offset, line: None });
+        self.0.position = Some(Position { unit: "line", offset, counted: false, line: None });
         self
     }
 
     /// Adds where the record begins. The problem continues its sentence, as that of a line.
     pub(crate) fn at_record(mut self, offset: u64) -> Self {
-        self.0.position = Some(Position { unit: "record", offset, line: None });
+        self.0.position = Some(Position { unit: "record", offset, counted: true, line: None });
+        self
+    }
+
+    /// Adds where the line begins, and its number once it is counted.
+    pub(crate) fn at_counted_line(mut self, offset: u64) -> Self {
+        self.0.position = Some(Position { unit: "line", offset, counted: true, line: None });
+        self
+    }
+
+    /// Adds where the line begins, and its number.
+    pub(crate) fn at_numbered_line(mut self, offset: u64, line: u64) -> Self {
+        let line = Some(line);
+        self.0.position = Some(Position { unit: "line", offset, counted: false, line });
         self
     }
 
@@ -155,7 +170,7 @@ impl Error {
     /// `count` gets the offset of the record.
     pub(crate) fn count_line(&mut self, count: impl FnOnce(u64) -> Option<u64>) {
         if let Some(position) = &mut self.0.position
-            && position.unit == "record"
+            && position.counted
         {
             position.line = count(position.offset);
         }
@@ -244,7 +259,7 @@ impl Error {
             (None, Some(setting)) => format!("{}: ", name(*setting)),
             (None, None) => String::new(),
         };
-        if let Some(Position { unit, offset, line }) = position {
+        if let Some(Position { unit, offset, line, .. }) = position {
             let _ = write!(text, "the {unit} at byte {offset}");
             let _ = line.map_or(Ok(()), |line| write!(text, " (line {line})"));
         }

@@ -39,9 +39,13 @@ pub struct RemoveCounts {
 ///
 /// # Errors
 /// If an input cannot be read, or only once.
-pub fn count_lines(settings: &Settings<'_>, inputs: &[Source]) -> Result<u64> {
-    let (context, inputs) = JobContext::open(settings, inputs)?;
-    if !inputs.iter().all(Input::is_repeatable) {
+pub fn count_lines(settings: &Settings<'_>, sources: &[Source]) -> Result<u64> {
+    let (context, inputs) = JobContext::open(settings, sources)?;
+    let opens_again = |(source, input): (&Source, &Input)| match source {
+        Source::Counted(lists) => lists.is_repeatable(),
+        _ => input.is_repeatable(),
+    };
+    if !sources.iter().zip(&inputs).all(opens_again) {
         let problem = "an input that can be read only once cannot be counted first";
         return Err(Error::setting_is(Setting::Capacity, problem)
             .advise(Advice::Specify(Setting::Capacity)));

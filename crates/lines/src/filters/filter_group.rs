@@ -1,5 +1,6 @@
 //! Several filters that are asked in one pass.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use petal::BatchResults;
@@ -11,7 +12,9 @@ use crate::scan::BadLine;
 
 /// Filters that are asked together. Each has a hash function and key transforms of its own.
 ///
-/// Cost: that of each filter; a copy of each key for each filter with transforms.
+/// A key that the transforms of all filters refuse is an error.
+///
+/// Cost: that of each filter; a copy of each key for each filter.
 #[derive(Default)]
 pub struct FilterGroup<'a> {
     filters: Vec<Box<dyn Lookup + 'a>>,
@@ -77,15 +80,31 @@ impl LineHash for GroupHash {
         words: &mut Vec<u64>,
     ) -> Result<(), BadLine> {
         let lines: Vec<_> = lines.collect();
+        let (mut accepted, mut problems) = (vec![false; lines.len()], vec![None; lines.len()]);
         for MemberHash { hash, transforms } in self.0.iter().map(|member| &**member) {
-            if transforms.is_empty() {
-                hash.hash_lines(&mut lines.iter().copied(), words)?;
-                continue;
+            let mut keys = Vec::with_capacity(lines.len());
+            for (at, &line) in lines.iter().enumerate() {
+                // A key that the transforms refuse is not in this filter, but may be in another one.
+                let key = match transform_key(line, transforms) {
+                    Ok(key) => {
+                        accepted[at] = true;
+                        Cow::Owned(key)
+                    }
+                    Err(problem) => {
+                        problems[at] = Some(problem);
+                        Cow::Borrowed(line)
+                    }
+                };
+                keys.push(key);
             }
-            let keys: Vec<_> = lines.iter().map(|line| transform_key(line, transforms)).collect();
-            hash.hash_lines(&mut keys.iter().map(|key| &key[..]), words)?;
+            hash.hash_lines(&mut keys.iter().map(|key| &**key), words)?;
         }
-        Ok(())
+        // Empty keys are those of comments.
+        let is_bad = |line: &usize| !accepted[*line] && !lines[*line].is_empty();
+        match (0..lines.len()).find(is_bad).map(|line| (line, problems[line].take())) {
+            Some((line, Some(why))) => Err(BadLine { line, why }),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The metadata of filter files: what the keys of a filter of lines are, and how they are spelled.
 
+use serde_json::json;
 use std::fmt;
 
 use crate::keys::{
-    Fields, HexCase, KeySpec, LineEnds, Spelling, Transform, parse_transforms, transforms_text,
+    Fields, HexCase, HexShape, KeySpec, LineEnds, Spelling, Transform, parse_transforms,
+    transforms_text,
 };
 
 /// The metadata of filter files that are built from lines. It has no time stamp and no file names,
@@ -32,10 +34,14 @@ const LINE_ENDS: &str = "line_ends";
 const CRLF: &str = "CRLF";
 const BOTH_ENDS: &str = "LF and CRLF";
 
-/// The field of the metadata with the case of keys that all are hexadecimal, and its values.
-const HEX_CASE: &str = "hex_case";
+/// The field of the metadata with the shape of keys that all are hexadecimal: its case and length, and
+/// the number of keys that the filter had when it was recorded. With another number it is not trusted: a
+/// program may add keys and keep the metadata.
+const HEX: &str = "hex";
+const CASE: &str = "case";
 const LOWER: &str = "lower";
 const UPPER: &str = "upper";
+const LENGTH: &str = "length";
 
 /// The field of the metadata with the id of a fingerprint log.
 const LOG_ID: &str = "exact";
@@ -44,7 +50,7 @@ const LOG_ID: &str = "exact";
 #[must_use]
 pub fn filter_metadata(keys: &KeySpec) -> String {
     let metadata = match keys.fields {
-        Fields::Line => METADATA.to_owned(),
+        Fields::Line | Fields::Checksum(_) => METADATA.to_owned(),
         _ => with_field(METADATA, KEYS, keys.fields.to_string()),
     };
     match &keys.transforms[..] {
@@ -159,13 +165,21 @@ impl KeyChanges {
         self.queries.as_deref().or(self.of_keys())
     }
 
-    /// Returns the transforms of queries, given how the keys are spelled: hexadecimal keys in one case are
-    /// found in the other, too. `None` if the metadata says nothing about keys.
+    /// Returns the transforms of queries, given how the keys are spelled, and those that the user gave:
+    /// hexadecimal keys in one case are found in the other, too. `None` if the metadata says nothing about
+    /// keys.
     #[must_use]
-    pub fn of_queries(&self, spelling: Option<Spelling>) -> Option<Vec<Transform>> {
+    pub fn of_queries(
+        &self,
+        spelling: Option<Spelling>,
+        given: &[Transform],
+    ) -> Option<Vec<Transform>> {
         let mut transforms = self.recorded_of_queries()?.to_vec();
-        let case = spelling.and_then(Spelling::transform_to_case);
-        transforms.extend(case.filter(|case| transforms.last() != Some(case)));
+        // The keys of a list of digests are digests already, and queries may become such.
+        if transforms.is_empty() && spelling.is_some_and(|keys| keys.hex_shape().is_some()) {
+            transforms = given.to_vec();
+        }
+        transforms.extend(spelling.and_then(|keys| keys.transform_to_case(&transforms)));
         Some(transforms)
     }
 
@@ -191,10 +205,14 @@ impl KeyChanges {
         given: &[Transform],
     ) -> std::result::Result<Vec<Transform>, &[Transform]> {
         let recorded = self.recorded_of_queries();
-        let (Some(recorded), Some(all)) = (recorded, self.of_queries(spelling)) else {
+        let (Some(recorded), Some(all)) = (recorded, self.of_queries(spelling, given)) else {
             return Ok(given.to_vec());
         };
-        let is_same = given.is_empty() || given == recorded || given == all;
+        let before = match all.split_last() {
+            Some((Transform::ToCase(_), before)) => before,
+            _ => &all[..],
+        };
+        let is_same = given.is_empty() || given == recorded || given == before;
         if is_same { Ok(all) } else { Err(recorded) }
     }
 }
@@ -225,7 +243,7 @@ impl fmt::Display for KeyChanges {
 
 /// The fields that petal writes.
 const RESERVED: [&str; 7] =
-    ["producer", KEYS, KEY_TRANSFORM, QUERY_TRANSFORM, LINE_ENDS, HEX_CASE, LOG_ID];
+    ["producer", KEYS, KEY_TRANSFORM, QUERY_TRANSFORM, LINE_ENDS, HEX, LOG_ID];
 
 /// Returns the metadata with a field of the user's, such as a source, a date or a licence.
 ///
@@ -255,7 +273,7 @@ fn is_of_lines(metadata: &str) -> bool {
 }
 
 /// Returns how the keys of a filter with `inserted` keys are spelled, from its metadata; `None` if it is
-/// not the metadata of a filter of lines. Filters of earlier versions record no case.
+/// not the metadata of a filter of lines.
 #[must_use]
 pub fn recorded_spelling(metadata: &str, inserted: u64) -> Option<Spelling> {
     if !is_of_lines(metadata) {
@@ -267,45 +285,72 @@ pub fn recorded_spelling(metadata: &str, inserted: u64) -> Option<Spelling> {
         Some(BOTH_ENDS) => LineEnds::Both,
         _ => LineEnds::Lf,
     };
-    let case = match fields[HEX_CASE].as_str() {
-        Some(LOWER) => Some(HexCase::Lower),
-        Some(UPPER) => Some(HexCase::Upper),
-        _ => None,
-    };
-    Some(if inserted == 0 { Spelling::default() } else { Spelling::new(ends, case) })
+    let shape = shape(&fields[HEX], inserted);
+    Some(if inserted == 0 { Spelling::default() } else { Spelling::new(ends, shape) })
 }
 
-/// Returns the metadata of a filter whose keys are spelled in this way; as it is if it is not the
-/// metadata of a filter of lines.
+/// Reads the shape of the keys of a filter with `inserted` keys.
+fn shape(recorded: &serde_json::Value, inserted: u64) -> Option<HexShape> {
+    let case = match recorded[CASE].as_str()? {
+        LOWER => HexCase::Lower,
+        UPPER => HexCase::Upper,
+        _ => return None,
+    };
+    let is_known = recorded[KEYS].as_u64() == Some(inserted);
+    is_known.then(|| HexShape { case, length: recorded[LENGTH].as_u64() })
+}
+
+/// Returns the metadata of a filter whose `inserted` keys are spelled in this way; as it is if it is not
+/// the metadata of a filter of lines.
 #[must_use]
-pub fn with_spelling(metadata: &str, spelling: Spelling) -> String {
+pub fn with_spelling(metadata: &str, spelling: Spelling, inserted: u64) -> String {
     if !is_of_lines(metadata) {
         return metadata.to_owned();
     }
     let ends = match spelling.line_ends() {
         Some(LineEnds::Crlf) => CRLF.into(),
         Some(LineEnds::Both) => BOTH_ENDS.into(),
-        Some(LineEnds::Lf) | None => serde_json::Value::Null,
+        Some(LineEnds::Lf) | None => NULL,
     };
-    let case = match spelling.hex_case() {
-        Some(HexCase::Lower) => LOWER.into(),
-        Some(HexCase::Upper) => UPPER.into(),
-        None => serde_json::Value::Null,
-    };
+    let shape = spelling.hex_shape().map_or(NULL, |HexShape { case, length }| {
+        let case = match case {
+            HexCase::Lower => LOWER,
+            HexCase::Upper => UPPER,
+        };
+        match length {
+            Some(length) => json!({ CASE: case, LENGTH: length, KEYS: inserted }),
+            None => json!({ CASE: case, KEYS: inserted }),
+        }
+    });
     // In this order whatever was recorded before.
-    let metadata = with_field(metadata, HEX_CASE, NULL);
-    with_field(&with_field(&metadata, LINE_ENDS, ends), HEX_CASE, case)
+    let metadata = with_field(metadata, HEX, NULL);
+    with_field(&with_field(&metadata, LINE_ENDS, ends), HEX, shape)
 }
 
-/// Returns the metadata of the union of two filters, given the metadata and the number of keys of both.
-/// It is not known how keys are spelled whose metadata is not that of lines.
+/// Returns the metadata of a filter after keys were removed, or it was converted: it had `before` keys and
+/// has `after`.
 #[must_use]
-pub fn union_metadata((metadata, inserted): (&str, u64), (other, others): (&str, u64)) -> String {
+pub fn with_fewer_keys(metadata: &str, before: u64, after: u64) -> String {
+    match recorded_spelling(metadata, before) {
+        Some(spelling) if before != after => with_spelling(metadata, spelling, after),
+        _ => metadata.to_owned(),
+    }
+}
+
+/// Returns the metadata of the union of two filters, given the metadata and the number of keys of both,
+/// and the number of keys of the union. It is not known how keys are spelled whose metadata is not that
+/// of lines.
+#[must_use]
+pub fn union_metadata(
+    (metadata, inserted): (&str, u64),
+    (other, others): (&str, u64),
+    inserted_in_union: u64,
+) -> String {
     let union = with_keys_of(metadata, other);
     let Some(recorded) = recorded_spelling(metadata, inserted) else { return union };
     let unknown = || if others == 0 { Spelling::default() } else { Spelling::UNKNOWN };
     let added = recorded_spelling(other, others).unwrap_or_else(unknown);
-    with_spelling(&union, recorded.union(added))
+    with_spelling(&union, recorded.union(added), inserted_in_union)
 }
 
 /// Returns the metadata of a filter that belongs to a fingerprint log, whose
@@ -383,14 +428,29 @@ mod tests {
     #[test]
     fn spelling_is_read_back_from_metadata() {
         let (mut seen, mut texts) = (Vec::new(), Vec::new());
+        let of = |case, length| Some(HexShape { case, length });
+        let shapes =
+            [HexCase::Lower, HexCase::Upper].map(|case| [of(case, None), of(case, Some(40))]);
         for ends in [LineEnds::Lf, LineEnds::Crlf, LineEnds::Both] {
-            for case in [None, Some(HexCase::Lower), Some(HexCase::Upper)] {
-                let spelling = Spelling::new(ends, case);
-                let text = with_spelling(METADATA, spelling);
-                let read = recorded_spelling(&text, 1).unwrap();
-                assert_eq!((read.line_ends(), read.hex_case()), (Some(ends), case), "{text}");
-                assert_eq!(with_spelling(&text, spelling), text);
-                assert_eq!(with_spelling(&text, Spelling::new(LineEnds::Lf, None)), METADATA);
+            for shape in shapes.iter().flatten().copied().chain([None]) {
+                let spelling = Spelling::new(ends, shape);
+                let text = with_spelling(METADATA, spelling, 2);
+                let read = recorded_spelling(&text, 2).unwrap();
+                assert_eq!((read.line_ends(), read.hex_shape()), (Some(ends), shape), "{text}");
+                assert_eq!(with_spelling(&text, spelling, 2), text);
+                let none = Spelling::new(LineEnds::Lf, None);
+                assert_eq!(with_spelling(&text, none, 3), METADATA);
+                // Other keys were added, or some removed, by a program that kept the metadata.
+                for inserted in [1, 3] {
+                    let unknown = recorded_spelling(&text, inserted).unwrap();
+                    assert_eq!((unknown.line_ends(), unknown.hex_shape()), (Some(ends), None));
+                    let fewer = with_fewer_keys(&text, 2, inserted);
+                    assert_eq!(recorded_spelling(&fewer, inserted), Some(spelling));
+                }
+                assert_eq!(
+                    with_fewer_keys(&text, 3, 2),
+                    with_spelling(&text, recorded_spelling(&text, 3).unwrap(), 2)
+                );
                 seen.push(spelling);
                 texts.push(text);
             }
@@ -398,20 +458,24 @@ mod tests {
         // The union of two sets has the spellings of both; an empty set has none.
         for (one, text) in seen.iter().zip(&texts) {
             for (other, others) in seen.iter().zip(&texts) {
-                let union = union_metadata((text, 1), (others, 1));
-                assert_eq!(union, with_spelling(METADATA, one.union(*other)));
-                assert_eq!(union_metadata((text, 0), (others, 1)), *others);
-                assert_eq!(union_metadata((text, 1), (others, 0)), *text);
+                let union = union_metadata((text, 2), (others, 2), 4);
+                assert_eq!(union, with_spelling(METADATA, one.union(*other), 4));
+                assert_eq!(union_metadata((text, 0), (others, 2), 2), *others);
+                assert_eq!(union_metadata((text, 2), (others, 0), 2), *text);
             }
         }
         for other in ["", "{}", "text", r#"{"keys":"records"}"#] {
             assert_eq!(recorded_spelling(other, 1), None, "{other}");
-            assert_eq!(with_spelling(other, seen[5]), other);
+            assert_eq!(with_spelling(other, seen[3], 1), other);
+            assert_eq!(with_fewer_keys(other, 1, 0), other);
             // Keys from elsewhere may be spelled in any way.
-            let upper_and_unknown = union_metadata((&texts[2], 1), (other, 1));
-            let recorded = recorded_spelling(&upper_and_unknown, 1);
+            let upper_and_unknown = union_metadata((&texts[3], 2), (other, 2), 4);
+            let recorded = recorded_spelling(&upper_and_unknown, 4);
             assert_eq!(recorded.and_then(Spelling::hex_case), None, "{other}");
-            assert_eq!(union_metadata((&texts[2], 1), (other, 0)), with_keys_of(&texts[2], other));
+            assert_eq!(
+                union_metadata((&texts[3], 2), (other, 0), 2),
+                with_keys_of(&texts[3], other)
+            );
         }
     }
 
@@ -421,7 +485,7 @@ mod tests {
         assert!(noted.ends_with(r#","source":"a \"list\""}"#), "{noted}");
         assert_eq!(recorded_keys(&noted), [LINES]);
         assert_eq!(with_note(&noted, "source", "b").unwrap(), noted.replace("a \\\"list\\\"", "b"));
-        for name in ["", "a b", "keys", "hex_case", "producer", "\u{e4}"] {
+        for name in ["", "a b", "keys", "hex", "producer", "\u{e4}"] {
             assert!(with_note(METADATA, name, "x").is_err(), "{name}");
         }
         assert!(with_note(METADATA, "a", "x\ny").is_err());
@@ -435,7 +499,7 @@ mod tests {
             let keys = KeySpec { transforms: transforms.clone(), ..KeySpec::default() };
             let metadata = filter_metadata(&keys);
             assert_eq!(recorded_transforms(&metadata), Ok(Some(transforms.clone())), "{list}");
-            let crlf = with_spelling(&metadata, Spelling::new(LineEnds::Crlf, None));
+            let crlf = with_spelling(&metadata, Spelling::new(LineEnds::Crlf, None), 1);
             assert_eq!(recorded_transforms(&crlf), Ok(Some(transforms)), "{list}");
         }
         assert_eq!(filter_metadata(&KeySpec::default()), METADATA);

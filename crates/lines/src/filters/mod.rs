@@ -22,7 +22,7 @@ pub use line_buffer::LineBuffer;
 pub use line_filter::{LineFilter, LineFilterMut, LineHash};
 pub use metadata::{
     KeyChanges, METADATA, filter_metadata, recorded_keys, recorded_log_id, recorded_spelling,
-    recorded_transforms, union_metadata, with_keys_of, with_log_id, with_note,
+    recorded_transforms, union_metadata, with_fewer_keys, with_keys_of, with_log_id, with_note,
     with_query_transforms, with_spelling,
 };
 pub(crate) use query::check_inputs;

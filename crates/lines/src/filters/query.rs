@@ -12,6 +12,7 @@ use super::line_filter::{LineFilter, LineHash as _};
 use crate::error::{Error, Result};
 use crate::input::{Input, Source};
 use crate::job_context::JobContext;
+use crate::keys::Fields;
 use crate::output::Outputs;
 use crate::scan::{Batch, Scratch};
 use crate::settings::Settings;
@@ -102,7 +103,11 @@ pub(crate) fn check_inputs<F: LineFilter + ?Sized>(
         let answers = Answers { results: &scratch.results, lines: batch.len(), filters };
         let allowed = |line| options.allow.is_some_and(|list| list.contains(batch.key(line)));
         let found = |line| answers.of(line).next().is_some() && !allowed(line);
-        scratch.selected.extend((0..batch.len()).filter(|&line| found(line) != options.invert));
+        // A comment of a checksum file is neither present nor absent.
+        let sums = matches!(inputs[batch.input].keys().fields, Fields::Checksum(_));
+        let is_key = |line: &usize| !sums || !batch.key(*line).is_empty();
+        let lines = (0..batch.len()).filter(is_key);
+        scratch.selected.extend(lines.filter(|&line| found(line) != options.invert));
     };
     let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
         refuse_bad_line(&inputs, batch, scratch)?;

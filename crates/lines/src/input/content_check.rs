@@ -61,6 +61,11 @@ impl ContentChecks {
         Self { spellings: spellings.clone(), ..self }
     }
 
+    /// Returns checks of files that are read as one input: their results are not kept.
+    pub(super) fn of_parts(&self) -> Self {
+        Self { quiet: true, ..Self::new(self.delimiter, self.any) }
+    }
+
     /// Does not report byte order marks: the keys of records do not depend on them.
     pub(crate) fn quiet(self) -> Self {
         Self { quiet: true, ..self }

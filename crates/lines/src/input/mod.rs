@@ -24,6 +24,7 @@
 
 mod compression;
 mod content_check;
+mod counted;
 mod follow;
 mod follow_records;
 mod header;
@@ -61,6 +62,7 @@ use crate::temp::FileUsage;
 pub use compression::compressed_extension;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
+pub use counted::CountedLists;
 pub(crate) use header::MARK;
 #[cfg(test)]
 pub(crate) use open::trickle;
@@ -221,7 +223,7 @@ impl Input {
     pub(crate) fn csv_dialect(&self) -> Option<Dialect> {
         match &self.keys.fields {
             Fields::Columns(columns) => Some(columns.dialect(columns.separator?)),
-            Fields::Line | Fields::Json(_) | Fields::Rows(_) => None,
+            _ => None,
         }
     }
 

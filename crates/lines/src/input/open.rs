@@ -78,6 +78,10 @@ pub(crate) fn open_followed(
             let problem = "an object does not grow; only files can be followed";
             Err(Error::read(&url.to_string(), io::Error::other(problem)))
         }
+        Source::Counted(lists) => {
+            let problem = "lists of counts cannot be followed; only files of lines can";
+            Err(Error::read(&lists.to_string(), io::Error::other(problem)))
+        }
     });
     let paths = paths.collect::<Result<Vec<_>>>()?;
     let files = FollowedFiles::open(&paths, keys, checks.delimiter())?;
@@ -106,6 +110,10 @@ fn open_input(
         }
         Source::Stdin => opener.stdin().map_err(|e| Error::read(&name, e))?,
         Source::Object(url) => opener.object(url).map_err(|e| Error::read(&name, e))?,
+        Source::Counted(lists) => {
+            let keys = lists.open(memory, checks)?;
+            InputKind::Stream(Mutex::new(Some(Box::new(keys))))
+        }
     };
     Ok(Input::new(name, kind, Arc::clone(checks)))
 }

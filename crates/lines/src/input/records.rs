@@ -28,7 +28,7 @@ pub(crate) fn read_keys(
         return Ok(input.with_keys(keys));
     }
     let columns = match &keys.fields {
-        Fields::Line => return Ok(input.with_keys(keys)),
+        Fields::Line | Fields::Checksum(_) => return Ok(input.with_keys(keys)),
         Fields::Json(_) => {
             read_start(&mut input, None, longest, memory, progress)?;
             return Ok(input.with_keys(keys));

@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use super::counted::CountedLists;
 use crate::error::{Error, Result};
 use crate::remote::ObjectUrl;
 
@@ -19,6 +20,8 @@ pub enum Source {
     Stdin,
     /// An object of a store, or of the web.
     Object(ObjectUrl),
+    /// Lists of keys with counts.
+    Counted(CountedLists),
 }
 
 impl Source {
@@ -83,7 +86,7 @@ impl Source {
                 let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from).ok()?;
                 stdin.metadata().ok()
             }
-            Self::Object(_) => None,
+            Self::Object(_) | Self::Counted(_) => None,
         }
     }
 }
@@ -94,6 +97,7 @@ impl fmt::Display for Source {
             Self::Path(path) => path.display().fmt(f),
             Self::Stdin => f.write_str("-"),
             Self::Object(url) => url.fmt(f),
+            Self::Counted(lists) => lists.fmt(f),
         }
     }
 }

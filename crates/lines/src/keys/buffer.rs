@@ -1,6 +1,6 @@
 //! The keys of a batch of records.
 
-use super::KeySpec;
+use super::{KeyProblem, KeySpec};
 
 /// Keys, one after the other. A worker reuses the memory for each batch.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl Keys {
         &mut self,
         spec: &KeySpec,
         records: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<(), (usize, String)> {
+    ) -> Result<(), (usize, KeyProblem)> {
         self.bytes.clear();
         self.ends.clear();
         for (number, record) in records.enumerate() {

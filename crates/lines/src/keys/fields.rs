@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use super::checksums;
 use super::csv::{Columns, Dialect};
+use super::hex_shape::Described;
 use super::json::JsonValues;
 use super::rows::{self, RowKeys};
 
@@ -17,6 +19,9 @@ pub enum Fields {
     Columns(Columns),
     /// Values of a JSON record. Each line is one record.
     Json(JsonValues),
+    /// The hash in a line of a checksum file, as of `sha1sum` or `hashdeep`; of several hashes the one
+    /// with this number of digits. The key of a comment is empty.
+    Checksum(Option<u64>),
     /// Columns of the rows of a table. Made from [`Columns`] for an input that is a table; not for
     /// callers.
     Rows(RowKeys),
@@ -26,7 +31,7 @@ impl Fields {
     /// Returns the number of fields.
     pub(super) fn count(&self) -> usize {
         match self {
-            Self::Line => 1,
+            Self::Line | Self::Checksum(_) => 1,
             Self::Columns(columns) => columns.columns.len(),
             Self::Json(values) => values.0.len(),
             Self::Rows(keys) => keys.columns,
@@ -37,7 +42,7 @@ impl Fields {
     pub(crate) fn dialect(&self) -> Dialect {
         match self {
             Self::Columns(columns) => columns.dialect(columns.separator.unwrap_or(b',')),
-            Self::Line | Self::Json(_) | Self::Rows(_) => Dialect::RFC,
+            Self::Line | Self::Json(_) | Self::Checksum(_) | Self::Rows(_) => Dialect::RFC,
         }
     }
 
@@ -50,6 +55,13 @@ impl Fields {
             }
             Self::Columns(columns) => columns.append(record, key),
             Self::Json(values) => values.append(record, key),
+            Self::Checksum(length) => {
+                let hash = checksums::hash(record, *length).ok_or_else(|| {
+                    format!("found {}, expected a hash and a file name", Described(record))
+                })?;
+                key.extend_from_slice(hash);
+                Ok(())
+            }
             Self::Rows(_) => {
                 key.extend_from_slice(rows::key(record));
                 Ok(())
@@ -64,6 +76,7 @@ impl fmt::Display for Fields {
             Self::Line => f.write_str("line"),
             Self::Columns(columns) => columns.fmt(f),
             Self::Json(values) => values.fmt(f),
+            Self::Checksum(_) => f.write_str("checksum"),
             Self::Rows(keys) => keys.fmt(f),
         }
     }

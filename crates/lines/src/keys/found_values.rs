@@ -96,7 +96,7 @@ impl FoundValues {
         match &spec.fields {
             Fields::Json(values) => self.look_at_values(values, spec, keys),
             Fields::Columns(columns) => self.look_at_fields(columns, records, keys),
-            Fields::Line | Fields::Rows(_) => {}
+            Fields::Line | Fields::Checksum(_) | Fields::Rows(_) => {}
         }
     }
 
@@ -107,7 +107,8 @@ impl FoundValues {
         if found == all {
             return;
         }
-        let null = transform_key(&[NULL], &spec.transforms);
+        // Without a key no record lacks a value.
+        let null = transform_key(&[NULL], &spec.transforms).unwrap_or_default();
         for key in keys.iter() {
             self.any.store(true, Ordering::Relaxed);
             if pointers.len() == 1 {
@@ -198,7 +199,7 @@ impl FoundValues {
                 return missing.map(|(_, pointer)| Finding::MissingValue(pointer)).collect();
             }
             Fields::Columns(columns) => columns,
-            Fields::Line | Fields::Rows(_) => return Vec::new(),
+            Fields::Line | Fields::Checksum(_) | Fields::Rows(_) => return Vec::new(),
         };
         let separator = columns.separator.unwrap_or(b',');
         let places = *self.places();

@@ -8,9 +8,11 @@
 //! name on the header of its input. It is the same in every pass, on every thread and machine.
 
 mod buffer;
+mod checksums;
 mod csv;
 mod fields;
 mod found_values;
+mod hex_shape;
 mod json;
 pub(crate) mod rows;
 mod spelling;
@@ -23,10 +25,13 @@ pub use csv::{Column, Columns, Dialect, Quoting, csv_records};
 pub(crate) use csv::{EndScan, HeaderProblem, field_values, guess_separator};
 pub use fields::Fields;
 pub(crate) use found_values::{Finding, FoundValues, note_findings};
+pub use hex_shape::HexShape;
+pub(crate) use hex_shape::{HexCase, HexDigits};
 pub use json::{JsonPointer, JsonValues};
 pub use rows::RowKeys;
-pub(crate) use spelling::{HexCase, LineEnds, SeenSpelling};
+pub(crate) use spelling::{LineEnds, SeenSpelling};
 pub use spelling::{Spelling, SpellingDifference};
+use transform::Refused;
 pub use transform::{Transform, parse_transforms, transform_key, transforms_text};
 
 /// How the key of a record is made.
@@ -47,7 +52,12 @@ impl KeySpec {
 
     /// Returns how many times longer than its record a key can be.
     pub(crate) fn max_growth(&self) -> u64 {
-        self.transforms.iter().map(Transform::max_growth).max().unwrap_or(1)
+        Transform::max_growth(&self.transforms)
+    }
+
+    /// Returns whether a transform refuses some keys.
+    pub(crate) fn refuses_keys(&self) -> bool {
+        self.transforms.iter().any(Transform::refuses)
     }
 
     /// Returns the specification for inputs that list keys, one per line: the same transforms.
@@ -59,30 +69,36 @@ impl KeySpec {
     /// Returns the key of a record without its line end. Columns must be given by their numbers.
     ///
     /// # Errors
-    /// If the record does not have the fields; the text says what is wrong.
+    /// If the record does not have the fields, or a transform refuses one; the text says what is wrong.
     pub fn key(&self, record: &[u8]) -> Result<Vec<u8>, String> {
         let mut key = Vec::new();
-        self.append_key(record, &mut Spare::default(), &mut key)?;
+        self.append_key(record, &mut Spare::default(), &mut key).map_err(|problem| problem.text)?;
         Ok(key)
     }
 
     /// Appends the key of a record to `key`.
     ///
     /// # Errors
-    /// If the record does not have the fields; the text says what is wrong.
+    /// If the record does not have the fields, or a transform refuses one.
     pub(crate) fn append_key(
         &self,
         record: &[u8],
         spare: &mut Spare,
         key: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), KeyProblem> {
         match (&self.transforms[..], &self.fields) {
-            ([], fields) => return fields.append(record, key),
-            ([one], Fields::Line) => one.append(record, key),
+            ([], fields) => fields.append(record, key)?,
+            ([one], Fields::Line) => {
+                one.append(record, key).map_err(|Refused| KeyProblem::of(one, record))?;
+            }
             (_, fields) if fields.count() == 1 => {
                 spare.from.clear();
                 fields.append(record, &mut spare.from)?;
-                self.transform(spare, key);
+                // A comment has no hash.
+                if matches!(fields, Fields::Checksum(_)) && spare.from.is_empty() {
+                    return Ok(());
+                }
+                self.transform(spare, key)?;
             }
             (_, fields) => {
                 let mut joined = std::mem::take(&mut spare.fields);
@@ -96,16 +112,18 @@ impl KeySpec {
     }
 
     /// Appends the transformed bytes of `spare.from` to `key`.
-    fn transform(&self, spare: &mut Spare, key: &mut Vec<u8>) {
+    fn transform(&self, spare: &mut Spare, key: &mut Vec<u8>) -> Result<(), KeyProblem> {
         let Some((last, before)) = self.transforms.split_last() else {
-            return key.extend_from_slice(&spare.from);
+            key.extend_from_slice(&spare.from);
+            return Ok(());
         };
         for transform in before {
             spare.to.clear();
-            transform.append(&spare.from, &mut spare.to);
+            let appended = transform.append(&spare.from, &mut spare.to);
+            appended.map_err(|Refused| KeyProblem::of(transform, &spare.from))?;
             std::mem::swap(&mut spare.from, &mut spare.to);
         }
-        last.append(&spare.from, key);
+        last.append(&spare.from, key).map_err(|Refused| KeyProblem::of(last, &spare.from))
     }
 
     /// Appends several fields to `key`, each transformed for itself. `joined` has each after its
@@ -115,19 +133,38 @@ impl KeySpec {
         mut joined: &[u8],
         spare: &mut Spare,
         key: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), KeyProblem> {
         while let Some((length, rest)) = joined.split_first_chunk::<LENGTH>() {
             let length = (u32::from_le_bytes(*length) as usize).min(rest.len());
             let (field, rest) = rest.split_at(length);
             spare.from.clear();
             spare.from.extend_from_slice(field);
-            append_with_length(key, |key| {
-                self.transform(spare, key);
-                Ok(())
-            })?;
+            append_with_length(key, |key| self.transform(spare, key))?;
             joined = rest;
         }
         Ok(())
+    }
+}
+
+/// Why a record has no key.
+#[derive(Debug)]
+pub(crate) struct KeyProblem {
+    /// A predicate of the record, or a clause.
+    pub(crate) text: String,
+    /// Whether the key has another shape than those of the filter.
+    pub(crate) is_other_shape: bool,
+}
+
+impl KeyProblem {
+    fn of(transform: &Transform, key: &[u8]) -> Self {
+        let is_other_shape = matches!(transform, Transform::ToCase(_));
+        Self { text: transform.refusal(key), is_other_shape }
+    }
+}
+
+impl From<String> for KeyProblem {
+    fn from(text: String) -> Self {
+        Self { text, is_other_shape: false }
     }
 }
 
@@ -137,14 +174,14 @@ const TOO_LONG: &str = "has a field of more than 4 GiB";
 const LENGTH: usize = size_of::<u32>();
 
 /// Appends one of several fields of a key: its length in four bytes, then what `append` appends.
-pub(crate) fn append_with_length(
+pub(crate) fn append_with_length<E: From<String>>(
     key: &mut Vec<u8>,
-    append: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
-) -> Result<(), String> {
+    append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
     let start = key.len() + LENGTH;
     key.resize(start, 0);
     append(key)?;
-    let length = u32::try_from(key.len() - start).map_err(|_| TOO_LONG)?;
+    let length = u32::try_from(key.len() - start).map_err(|_| TOO_LONG.to_owned())?;
     key[start - LENGTH..start].copy_from_slice(&length.to_le_bytes());
     Ok(())
 }

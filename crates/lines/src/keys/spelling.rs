@@ -4,22 +4,27 @@
 //! pass notes the spelling of the keys that it reads, and filters of lines record it, so that both can
 //! be compared. This is the one place that says what differs, for every reader of keys.
 //!
-//! Cost: a look at the last byte of each key, and at the first 16 of keys that are hexadecimal.
+//! Cost: a look at the last byte of each key, and at all bytes of keys that are hexadecimal, by vector
+//! instructions.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::hex_shape::{self, HexCase, HexShape, LOWER, OTHER, SEPARATED, UPPER};
 use super::{Fields, KeySpec, Transform};
 
 /// The spellings in a set of keys; none if the set is empty.
+///
+/// The lowest byte has flags; above them is the length of the keys plus 1, without a CR at the end: 0 if
+/// there are no keys, and [`LENGTHS`] if several lengths occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spelling(u8);
+pub struct Spelling(u64);
 
 const LF: u8 = 1;
 const CRLF: u8 = 1 << 1;
-const LOWER: u8 = 1 << 2;
-const UPPER: u8 = 1 << 3;
-/// A key is not hexadecimal.
-const OTHER: u8 = 1 << 4;
+
+/// The lowest bit of the length.
+const LENGTH: u32 = u8::BITS;
+const LENGTHS: u64 = u32::MAX as u64;
 
 /// How lines end whose CR is part of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,32 +37,34 @@ pub(crate) enum LineEnds {
     Both,
 }
 
-/// The case of hexadecimal keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HexCase {
-    Lower,
-    Upper,
-}
-
 impl Spelling {
-    /// Returns the spelling of keys with these properties. No line ends: the set is empty. No case: not
-    /// all keys are hexadecimal in one case.
-    pub(crate) fn new(ends: LineEnds, case: Option<HexCase>) -> Self {
+    /// Returns the spelling of keys with these properties. No shape: not all keys are hexadecimal in one
+    /// case.
+    pub(crate) fn new(ends: LineEnds, shape: Option<HexShape>) -> Self {
         let ends = match ends {
             LineEnds::Lf => LF,
             LineEnds::Crlf => CRLF,
             LineEnds::Both => LF | CRLF,
         };
-        let case = match case {
+        let case = match shape.map(|shape| shape.case) {
             Some(HexCase::Lower) => LOWER,
             Some(HexCase::Upper) => UPPER,
             None => OTHER,
         };
-        Self(ends | case)
+        let length = shape.and_then(|shape| shape.length).map_or(LENGTHS, |length| length + 1);
+        Self::of(ends | case, length)
     }
 
-    /// Keys that are not lines and may be hexadecimal in any case.
-    pub(crate) const UNKNOWN: Self = Self(LF | OTHER);
+    /// Keys that are not lines and may have any shape.
+    pub(crate) const UNKNOWN: Self = Self::of(LF | OTHER, LENGTHS);
+
+    const fn of(flags: u8, length: u64) -> Self {
+        Self(flags as u64 | length << LENGTH)
+    }
+
+    fn flags(self) -> u8 {
+        self.0 as u8
+    }
 
     /// Returns the spelling of one key, which is a line without its line end.
     #[must_use]
@@ -71,18 +78,23 @@ impl Spelling {
     pub(crate) fn of_line_ends(begin: &[u8]) -> Self {
         let is_crlf = |end: usize| end > 0 && begin[end - 1] == b'\r';
         let flag = |end| if is_crlf(end) { CRLF } else { LF };
-        Self(memchr::memchr_iter(b'\n', begin).fold(0, |all, end| all | flag(end)))
+        Self::of(memchr::memchr_iter(b'\n', begin).fold(0, |all, end| all | flag(end)), 0)
     }
 
     /// Returns the spellings of both sets of keys.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        let flags = self.flags() | other.flags();
+        match (self.0 >> LENGTH, other.0 >> LENGTH) {
+            (one, 0) => Self::of(flags, one),
+            (0, other) => Self::of(flags, other),
+            (one, other) => Self::of(flags, if one == other { one } else { LENGTHS }),
+        }
     }
 
     /// Returns how the lines end; `None` if there are no lines.
     pub(crate) fn line_ends(self) -> Option<LineEnds> {
-        match self.0 & (LF | CRLF) {
+        match self.flags() & (LF | CRLF) {
             0 => None,
             LF => Some(LineEnds::Lf),
             CRLF => Some(LineEnds::Crlf),
@@ -96,22 +108,31 @@ impl Spelling {
         self.line_ends() == Some(LineEnds::Crlf)
     }
 
-    /// Returns the case if all keys are hexadecimal in one case and one has a letter.
-    pub(crate) fn hex_case(self) -> Option<HexCase> {
-        match self.0 & (LOWER | UPPER | OTHER) {
-            LOWER => Some(HexCase::Lower),
-            UPPER => Some(HexCase::Upper),
-            _ => None,
-        }
+    /// Returns the shape of the keys if all are hexadecimal in one case and one has a letter.
+    #[must_use]
+    pub fn hex_shape(self) -> Option<HexShape> {
+        let case = match self.flags() & (LOWER | UPPER | OTHER) {
+            LOWER => HexCase::Lower,
+            UPPER => HexCase::Upper,
+            _ => return None,
+        };
+        let is_separated = self.flags() & SEPARATED != 0;
+        let length = (self.0 >> LENGTH).checked_sub(1).filter(|_| !is_separated);
+        Some(HexShape { case, length: length.filter(|length| HexShape::LENGTHS.contains(length)) })
     }
 
-    /// Returns the transform that gives other keys the case of these, if all are hexadecimal in one case.
+    /// Returns the case if all keys are hexadecimal in one case and one has a letter.
+    pub(crate) fn hex_case(self) -> Option<HexCase> {
+        self.hex_shape().map(|shape| shape.case)
+    }
+
+    /// Returns the transform for keys that are looked up among these, after the transforms `before`, if
+    /// all are hexadecimal in one case; `None` if it changes nothing.
     #[must_use]
-    pub fn transform_to_case(self) -> Option<Transform> {
-        self.hex_case().map(|case| match case {
-            HexCase::Lower => Transform::Lowercase,
-            HexCase::Upper => Transform::Uppercase,
-        })
+    pub fn transform_to_case(self, before: &[Transform]) -> Option<Transform> {
+        let shape = self.hex_shape()?;
+        let is_given = Transform::shape_after(before).is_some_and(|given| given.fits(shape));
+        (!is_given).then_some(Transform::ToCase(shape))
     }
 
     /// Returns why no key, or only some, can equal a key of a filter; `filter` is `None` if the filter
@@ -213,7 +234,7 @@ impl SpellingDifference {
 
 /// The spelling of the keys that were read of an input so far, by any thread.
 #[derive(Debug, Default)]
-pub(crate) struct SeenSpelling(AtomicU8);
+pub(crate) struct SeenSpelling(AtomicU64);
 
 impl SeenSpelling {
     /// Returns the spellings so far.
@@ -222,7 +243,9 @@ impl SeenSpelling {
     }
 
     pub(crate) fn add(&self, spelling: Spelling) {
-        self.0.fetch_or(spelling.0, Ordering::Relaxed);
+        let union = |seen| Some(Spelling(seen).union(spelling).0);
+        // It cannot fail: there is always a union.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, union);
     }
 
     /// Notes the spelling of the keys of records that end in `delimiter`; `unended`: the last one has no
@@ -231,56 +254,63 @@ impl SeenSpelling {
         &self,
         spec: &KeySpec,
         delimiter: u8,
-        keys: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        mut keys: impl ExactSizeIterator<Item = &'a [u8]>,
         unended: bool,
     ) {
-        let seen = self.get().0;
-        let (mut found, is_line) = (0, spec.fields == Fields::Line);
-        if is_line && delimiter == b'\n' && seen & (LF | CRLF) != LF | CRLF {
-            let ended = keys.len() - usize::from(unended);
-            for key in keys.clone().take(ended) {
-                found |= if key.ends_with(b"\r") { CRLF } else { LF };
-            }
-        } else if !is_line && keys.len() > usize::from(unended) {
-            found |= LF;
-        }
-        let is_decided = |flags| flags & OTHER != 0 || flags & (LOWER | UPPER) == LOWER | UPPER;
-        if !is_decided(seen) {
-            for key in keys {
-                found |= if spec.fields.count() == 1 { hex_flags(key) } else { OTHER };
-                if is_decided(found) {
-                    break;
-                }
+        let seen = self.get();
+        let ended = keys.len() - usize::from(unended);
+        let is_line = spec.fields == Fields::Line;
+        let looks_at_ends =
+            is_line && delimiter == b'\n' && seen.flags() & (LF | CRLF) != LF | CRLF;
+        let mut found = Spelling::default();
+        let (mut ends, mut number) = (0, 0);
+        if !hex_shape::is_decided(seen.flags()) {
+            match spec.fields.count() {
+                1 => found = shape_of(keys.by_ref(), ended, &mut ends, &mut number),
+                _ => found = Spelling::of(OTHER, LENGTHS),
             }
         }
+        if looks_at_ends {
+            // Keys after those of which the shape was of interest.
+            for key in keys.take(ended.saturating_sub(number)) {
+                ends |= if key.ends_with(b"\r") { CRLF } else { LF };
+            }
+        } else {
+            ends = if !is_line && ended > 0 { LF } else { 0 };
+        }
+        let found = found.union(Spelling::of(ends, 0));
         // Most batches find nothing new.
-        if seen | found != seen {
-            self.add(Spelling(found));
+        if seen.union(found) != seen {
+            self.add(found);
         }
     }
 }
 
-/// Bytes of a key that are looked at: a digest shows its case in them.
-const HEX_BYTES: usize = 16;
-
-/// Returns the cases of the letters of a hexadecimal key, which may have `-` and `:` between digits.
-fn hex_flags(key: &[u8]) -> u8 {
-    const FLAGS: [u8; 256] = {
-        let mut flags = [OTHER; 256];
-        let mut byte = 0;
-        while byte < 256 {
-            match byte as u8 {
-                b'0'..=b'9' | b'-' | b':' => flags[byte] = 0,
-                b'a'..=b'f' => flags[byte] = LOWER,
-                b'A'..=b'F' => flags[byte] = UPPER,
-                _ => {}
-            }
-            byte += 1;
+/// Returns the case and the length of keys without a CR at the end, and adds the line ends of the first
+/// `ended`. It stops at keys that show that they have no shape, and adds the number of those read.
+fn shape_of<'a>(
+    keys: impl Iterator<Item = &'a [u8]>,
+    ended: usize,
+    ends: &mut u8,
+    number: &mut usize,
+) -> Spelling {
+    let (mut flags, mut length) = (hex_shape::Flags::default(), 0);
+    for key in keys {
+        let (key, end) = match key.strip_suffix(b"\r") {
+            Some(key) => (key, CRLF),
+            None => (key, LF),
+        };
+        *ends |= if *number < ended { end } else { 0 };
+        *number += 1;
+        flags.add(key);
+        let own = key.len() as u64 + 1;
+        length = if length == 0 || length == own { own } else { LENGTHS };
+        let is_turn = *number % 16 == 0 || key.len() > 1 << 10;
+        if is_turn && hex_shape::is_decided(flags.all()) {
+            break;
         }
-        flags
-    };
-    let key = key.strip_suffix(b"\r").unwrap_or(key);
-    key.iter().take(HEX_BYTES).fold(0, |flags, byte| flags | FLAGS[usize::from(*byte)])
+    }
+    Spelling::of(flags.all(), length.min(LENGTHS))
 }
 
 #[cfg(test)]
@@ -310,7 +340,7 @@ mod tests {
             (&[b"0Ab"], false, Some(Lf), None),
             (&[b"0A", b"word"], false, Some(Lf), None),
             (&[b"00-1F:AA"], false, Some(Lf), Some(Upper)),
-            (&[b"0123456789abcdefXYZ"], false, Some(Lf), Some(Lower)),
+            (&[b"0123456789abcdefXYZ"], false, Some(Lf), None),
         ];
         for (keys, unended, ends, case) in cases {
             let spelling = spelling(keys, unended);
@@ -323,9 +353,60 @@ mod tests {
     }
 
     #[test]
+    fn shape_is_that_of_all_bytes_of_all_keys() {
+        let digest = |letter: &str, length| letter.repeat(length);
+        let shape = |keys: &[&str]| {
+            let keys: Vec<_> = keys.iter().map(|key| key.as_bytes()).collect();
+            spelling(&keys, false).hex_shape().map(|shape| (shape.case, shape.length))
+        };
+        for length in [32, 33, 40, 47, 48, 64, 128, 5000] {
+            let (key, upper) = (digest("a", length), digest("B", length));
+            let known = (length <= 1024).then_some(length as u64);
+            assert_eq!(shape(&[&*key; 40]), Some((HexCase::Lower, known)));
+            assert_eq!(shape(&[&format!("{upper}\r")]), Some((HexCase::Upper, known)));
+            assert_eq!(shape(&[&key, &upper]), None);
+            assert_eq!(shape(&[&key, &key[1..]]), Some((HexCase::Lower, None)));
+            assert_eq!(shape(&[&key, ""]), Some((HexCase::Lower, None)));
+            // Each byte counts, in the first key and in a late one.
+            for at in 0..length {
+                for other in [b'g', b'@', b'G', b'`', b'/', b' ', b'B', 0xc1, 0xe1, 0, b';'] {
+                    let mut changed = key.clone().into_bytes();
+                    changed[at] = other;
+                    assert_eq!(spelling(&[&changed], false).hex_shape(), None, "{other} at {at}");
+                }
+                if at % 7 == 0 {
+                    let late = format!("{}-{}", &key[..at], &key[at + 1..]);
+                    let keys: Vec<_> = [&*key; 20].into_iter().chain([&*late]).collect();
+                    assert_eq!(shape(&keys), Some((HexCase::Lower, None)));
+                }
+            }
+        }
+        let short = digest("a", 31);
+        assert_eq!(shape(&[&short]), Some((HexCase::Lower, None)));
+        assert_eq!(shape(&[&digest("0", 40)]), None);
+    }
+
+    #[test]
+    fn spellings_of_batches_add_up() {
+        let seen = SeenSpelling::default();
+        let look = |key: &'static [u8]| {
+            seen.look_at(&KeySpec::default(), b'\n', std::iter::once(key), false);
+        };
+        look(b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+        assert_eq!(seen.get().hex_shape().unwrap().length, Some(40));
+        look(b"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(seen.get().hex_shape().unwrap().length, Some(40));
+        look(b"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+        assert_eq!(seen.get().hex_shape().unwrap().length, None);
+        look(b"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB");
+        assert_eq!(seen.get().hex_shape(), None);
+    }
+
+    #[test]
     fn difference_needs_all_keys_of_one_side() {
-        let lower = Spelling::new(LineEnds::Lf, Some(HexCase::Lower));
-        let upper = Spelling::new(LineEnds::Lf, Some(HexCase::Upper));
+        let of = |case| Some(HexShape { case, length: None });
+        let lower = Spelling::new(LineEnds::Lf, of(HexCase::Lower));
+        let upper = Spelling::new(LineEnds::Lf, of(HexCase::Upper));
         let crlf = Spelling::new(LineEnds::Crlf, None);
         let other = Spelling::new(LineEnds::Lf, None);
         use SpellingDifference as D;

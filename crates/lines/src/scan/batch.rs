@@ -55,7 +55,7 @@ impl<'a> Batch<'a> {
 
     /// Returns the keys of all lines.
     #[inline]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + '_ {
         let mut start = 0;
         self.ends.iter().enumerate().map(move |(line, &end)| {
             let begin = std::mem::replace(&mut start, end + 1);

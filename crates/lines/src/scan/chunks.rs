@@ -254,8 +254,9 @@ where
             return Ok(Some(ControlFlow::Continue(())));
         }
         // Other records have no errors that name a line.
-        let fields = &self.inputs[chunk.input].keys().fields;
-        let counted = matches!(fields, Fields::Columns(_) | Fields::Json(_));
+        let keys = self.inputs[chunk.input].keys();
+        let is_lines = !matches!(keys.fields, Fields::Rows(_));
+        let counted = is_lines && (keys.fields != Fields::Line || keys.refuses_keys());
         let line_ends = || memchr::memchr_iter(b'\n', bytes).count() as u64;
         chunk.line_ends = if counted { line_ends() } else { 0 };
         let offset = chunk.offset + chunk.start as u64 - chunk.base;

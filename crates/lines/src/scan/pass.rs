@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use super::batch::{Batch, Scratch};
 use super::record_ends::RecordEnds;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result, Setting};
 use crate::input::Input;
-use crate::keys::Keys;
+use crate::keys::{Fields, KeyProblem, Keys};
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::{Chunks, LineChunk, Ticket};
@@ -56,6 +56,21 @@ struct Own {
     ends: Vec<usize>,
     keys: Keys,
     scratch: Scratch,
+}
+
+/// Returns the error of a record without a key, at this byte of the file.
+fn no_key(input: &Input, at: u64, problem: KeyProblem) -> Error {
+    let error = Error::input(input.name(), format!(": {}", problem.text));
+    let fields = &input.keys().fields;
+    let error = match fields {
+        Fields::Line | Fields::Checksum(_) => error.at_counted_line(at),
+        _ => error.at_record(at),
+    };
+    match fields {
+        _ if problem.is_other_shape => error.advise(Advice::MatchKeys),
+        Fields::Checksum(_) => error.advise(Advice::Omit(Setting::Sums)),
+        _ => error,
+    }
 }
 
 impl Pass<'_> {
@@ -144,8 +159,8 @@ impl Pass<'_> {
                 keys.shrink(self.budget.chunk);
                 let lines = (0..batch.len()).map(|line| batch.line(line));
                 keys.take(input.keys(), lines).map_err(|(line, problem)| {
-                    Error::input(input.name(), format!(": {problem}"))
-                        .at_record(input.byte(batch.offset(line)))
+                    let at = input.byte(batch.offset(line));
+                    no_key(input, at, problem)
                 })?;
                 let records =
                     (0..batch.len()).map(|line| (input.byte(batch.offset(line)), batch.line(line)));
@@ -153,8 +168,7 @@ impl Pass<'_> {
                 batch.keys = Some(keys);
             }
             let unended = batch.bytes.last() != Some(&self.delimiter);
-            let spelled = (0..batch.len()).map(|line| batch.key(line));
-            input.spelling().look_at(input.keys(), self.delimiter, spelled, unended);
+            input.spelling().look_at(input.keys(), self.delimiter, batch.keys(), unended);
             map(&batch, scratch);
             let Some(folding) = ticket.wait() else { return Ok(None) };
             if let ControlFlow::Break(lines) = (folding.fold)(&batch, scratch)? {

@@ -251,7 +251,7 @@ impl Filter {
     #[getter]
     fn query_transform(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
         let state = self.read(py)?;
-        let list = recorded(state.metadata())?.of_queries(state.recorded_spelling());
+        let list = recorded(state.metadata())?.of_queries(state.recorded_spelling(), &[]);
         Ok(list.as_deref().map(names))
     }
 

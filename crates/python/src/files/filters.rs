@@ -140,7 +140,8 @@ pub(super) fn build_job(
         }
         if let Some(writer) = output.writer() {
             let spelling = settings.spellings.of(&inputs);
-            let metadata = with_spelling(&filter_metadata(&settings.keys), spelling);
+            let inserted = built.filter.as_dyn().inserted();
+            let metadata = with_spelling(&filter_metadata(&settings.keys), spelling, inserted);
             let metadata = notes.noted(&with_query_transforms(&metadata, &query_transforms))?;
             built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }

@@ -149,7 +149,6 @@ impl Merge {
         for difference in keys.differences(union.recorded_spelling()) {
             reporter.warn_of(difference, &path.display().to_string(), "the files before it");
         }
-        union.replace_metadata(union.metadata_of_union(&other));
         if other.size_bytes() != size_now
             && let Some(folded) = folded(union, &other)
         {
@@ -168,7 +167,9 @@ impl Merge {
                     format_size(smaller),
                 )));
             }
+            let before = union.inserted();
             union.storage = Storage::Memory(folded);
+            union.add_metadata_of(&other, before);
             return Ok(());
         }
         union.merge(&other).map_err(|error| with_path(path, error))

@@ -201,7 +201,7 @@ impl SeenFiles {
         spelling: Spelling,
     ) -> PyResult<()> {
         let metadata = with_keys_of(&self.metadata, &filter_metadata(keys));
-        let metadata = with_spelling(&metadata, spelling);
+        let metadata = with_spelling(&metadata, spelling, memory.filter.as_dyn().inserted());
         match &memory.log {
             // The log must exist before a filter that refers to it.
             Some(log) if self.fresh => {

@@ -14,6 +14,11 @@ pub(crate) fn transforms(names: &str) -> PyResult<Vec<Transform>> {
     parse_transforms(names).map_err(problem)
 }
 
+fn transformed(key: &[u8], transforms: &[Transform]) -> PyResult<Vec<u8>> {
+    let problem = |problem| PyValueError::new_err(format!("key_transform=: {problem}"));
+    transform_key(key, transforms).map_err(problem)
+}
+
 /// Returns a key after transforms.
 #[pyfunction]
 #[pyo3(name = "_transform_key")]
@@ -22,7 +27,7 @@ pub(super) fn transform_bytes<'py>(
     key: &[u8],
     names: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    py_bytes(py, &transform_key(key, &transforms(names)?))
+    py_bytes(py, &transformed(key, &transforms(names)?)?)
 }
 
 /// Returns keys, bytes or text, after transforms, as bytes. `None` stays.
@@ -41,9 +46,9 @@ pub(super) fn transform_list<'py>(
             continue;
         }
         let changed = match key.extract::<&str>() {
-            Ok(text) => transform_key(text.as_bytes(), &transforms),
-            Err(_) => transform_key(key.extract::<&[u8]>()?, &transforms),
-        };
+            Ok(text) => transformed(text.as_bytes(), &transforms),
+            Err(_) => transformed(key.extract::<&[u8]>()?, &transforms),
+        }?;
         list.append(py_bytes(py, &changed)?)?;
     }
     Ok(list)

@@ -367,9 +367,9 @@ impl FilterState {
     /// Adds all keys of another filter.
     pub(crate) fn union(&mut self, other: &Self) -> PyResult<()> {
         self.check_same_transforms(other)?;
-        let metadata = self.metadata_of_union(other);
+        let before = self.inserted();
         self.add_keys_of(other)?;
-        self.replace_metadata(metadata);
+        self.add_metadata_of(other, before);
         Ok(())
     }
 
@@ -398,7 +398,7 @@ impl FilterState {
     /// Adds all keys of another filter with all their copies, as `petal merge` does.
     pub(crate) fn merge(&mut self, other: &Self) -> PyResult<()> {
         self.check_same_transforms(other)?;
-        let metadata = self.metadata_of_union(other);
+        let before = self.inserted();
         match (&mut self.storage, &other.storage) {
             (Storage::Memory(ours), Storage::Memory(theirs)) => {
                 ours.merge(theirs).map_err(IntoPyErr::into_py_err)
@@ -408,7 +408,7 @@ impl FilterState {
             }
             _ => self.add_keys_of(other),
         }?;
-        self.replace_metadata(metadata);
+        self.add_metadata_of(other, before);
         Ok(())
     }
 }

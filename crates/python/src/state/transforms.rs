@@ -80,16 +80,17 @@ impl FilterState {
         if self.has_more_keys || self.metadata.is_empty() || self.is_mapped() {
             return;
         }
-        self.metadata = union_metadata((&self.metadata, self.inserted()), ("", 1));
+        self.metadata = union_metadata((&self.metadata, self.inserted()), ("", 1), 0);
         self.has_more_keys = true;
     }
 
-    /// Returns the metadata of the union with another filter.
-    pub(crate) fn metadata_of_union(&self, other: &Self) -> String {
-        union_metadata((&self.metadata, self.inserted()), (&other.metadata, other.inserted()))
+    /// Adapts the metadata to the keys of another filter that were added; there were `before`.
+    pub(crate) fn add_metadata_of(&mut self, other: &Self, before: u64) {
+        let (ours, others) = ((&*self.metadata, before), (&*other.metadata, other.inserted()));
+        self.replace_metadata(union_metadata(ours, others, self.inserted()));
     }
 
-    fn inserted(&self) -> u64 {
+    pub(crate) fn inserted(&self) -> u64 {
         self.as_dyn().map_or(0, |filter| filter.inserted())
     }
 

@@ -7,12 +7,13 @@ pub(super) fn append<D: Digest>(key: &[u8], to: &mut Vec<u8>) {
     hex(&D::digest(key), to);
 }
 
-/// Appends the NTLM hash of a password: MD4 of its text in UTF-16, little-endian. The key as it is if it
-/// is not UTF-8.
-pub(super) fn ntlm(key: &[u8], to: &mut Vec<u8>) {
-    let Ok(text) = std::str::from_utf8(key) else { return to.extend_from_slice(key) };
+/// Appends the NTLM hash of a password: MD4 of its text in UTF-16, little-endian. `None` if it is not
+/// UTF-8.
+pub(super) fn ntlm(key: &[u8], to: &mut Vec<u8>) -> Option<()> {
+    let text = std::str::from_utf8(key).ok()?;
     let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     append::<md4::Md4>(&units, to);
+    Some(())
 }
 
 /// Appends bytes as lowercase hexadecimal text.
@@ -21,19 +22,12 @@ pub(super) fn hex(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15].map(|at| DIGITS[at as usize])));
 }
 
-/// Appends the bytes of hexadecimal text of either case. The key as it is if it is no such text.
-pub(super) fn unhex(key: &[u8], to: &mut Vec<u8>) {
+/// Appends the bytes of hexadecimal text of either case. `None` if the key is no such text.
+pub(super) fn unhex(key: &[u8], to: &mut Vec<u8>) -> Option<()> {
     let digit = |byte: u8| (byte as char).to_digit(16);
     let (pairs, rest) = key.as_chunks::<2>();
-    let start = to.len();
     for [high, low] in pairs {
-        match (digit(*high), digit(*low)) {
-            (Some(high), Some(low)) => to.push((high << 4 | low) as u8),
-            _ => break,
-        }
+        to.push((digit(*high)? << 4 | digit(*low)?) as u8);
     }
-    if to.len() - start < pairs.len() || !rest.is_empty() {
-        to.truncate(start);
-        to.extend_from_slice(key);
-    }
+    rest.is_empty().then_some(())
 }

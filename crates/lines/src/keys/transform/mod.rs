@@ -1,7 +1,8 @@
 //! Changes to keys that make different spellings equal.
 //!
-//! No transform fails: a key that it does not apply to stays as it is. The result depends on the
-//! key alone, so that keys of different inputs, runs and machines are comparable.
+//! A key that a transform does not apply to stays as it is. Only `unhex`, `ntlm` and
+//! [`Transform::ToCase`] refuse keys, which would be looked up in vain. The result depends on the key
+//! alone, so that keys of different inputs, runs and machines are comparable.
 //!
 //! Cost: the ASCII transforms copy the key; those of URLs take a few allocations.
 
@@ -36,6 +37,8 @@ mod whatwg_tests;
 use std::fmt;
 use std::str::FromStr;
 
+use super::hex_shape::{Described, HexCase, HexShape};
+
 /// A change to a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -52,7 +55,7 @@ pub enum Transform {
     StripCr,
     /// The bytes as lowercase hexadecimal text.
     Hex,
-    /// The bytes of hexadecimal text of either case; half as many as digits.
+    /// The bytes of hexadecimal text of either case; half as many as digits. Refuses other keys.
     Unhex,
     /// The MD5 digest, in lowercase hexadecimal text, as the next ones.
     Md5,
@@ -60,8 +63,12 @@ pub enum Transform {
     Sha1,
     /// The SHA-256 digest.
     Sha256,
-    /// The NTLM hash of a password: MD4 of its UTF-16 text. Keys that are not UTF-8 stay as they are.
+    /// The NTLM hash of a password: MD4 of its UTF-16 text. Refuses keys that are not UTF-8.
     Ntlm,
+    /// Hexadecimal text in the case of a filter's keys. If all of those have one length, it refuses other
+    /// keys, which no key of the filter equals. Keys that are not hexadecimal stay as they are. It has no
+    /// name: the filter's metadata implies it.
+    ToCase(HexShape),
     /// Removes the first `#` and all bytes after it.
     StripFragment,
     /// Removes the parameters of the query whose name matches a pattern. `*` matches any bytes, `?`
@@ -129,18 +136,22 @@ const STRIP_QUERY: &str = "strip-query=";
 
 impl Transform {
     /// Appends the changed key to `to`.
-    pub(super) fn append(&self, key: &[u8], to: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// If the transform refuses the key; [`refusal`](Self::refusal) says why. `to` may have more bytes.
+    pub(super) fn append(&self, key: &[u8], to: &mut Vec<u8>) -> Result<(), Refused> {
         match self {
             T::Trim => to.extend_from_slice(text::trim(key)),
             T::Lowercase => text::lowercase(key, to),
             T::LowercaseUnicode => text::lowercase_unicode(key, to),
             T::Uppercase => text::uppercase(key, to),
             T::Hex => digest::hex(key, to),
-            T::Unhex => digest::unhex(key, to),
+            T::Unhex => return digest::unhex(key, to).ok_or(Refused),
             T::Md5 => digest::append::<md5::Md5>(key, to),
             T::Sha1 => digest::append::<sha1::Sha1>(key, to),
             T::Sha256 => digest::append::<sha2::Sha256>(key, to),
-            T::Ntlm => digest::ntlm(key, to),
+            T::Ntlm => return digest::ntlm(key, to).ok_or(Refused),
+            T::ToCase(shape) => return shape.append(key, to).ok_or(Refused),
             T::StripCr => to.extend_from_slice(key.strip_suffix(b"\r").unwrap_or(key)),
             T::StripFragment => to.extend_from_slice(query::without_fragment(key)),
             T::StripQuery(pattern) => query::strip(key, pattern.as_bytes(), to),
@@ -148,6 +159,40 @@ impl Transform {
             #[cfg(feature = "url-keys")]
             _ => self.append_url(key, to),
         }
+        Ok(())
+    }
+
+    /// Returns whether the transform refuses some keys.
+    pub(super) fn refuses(&self) -> bool {
+        match self {
+            T::Unhex | T::Ntlm => true,
+            T::ToCase(shape) => shape.length.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Says why the transform refused a key.
+    pub(super) fn refusal(&self, key: &[u8]) -> String {
+        let found = Described(key.strip_suffix(b"\r").unwrap_or(key));
+        match self {
+            T::ToCase(shape) => format!("found {found}, expected {}", shape.expected()),
+            T::Ntlm => format!("found {found}, expected UTF-8, which {self} hashes"),
+            _ => format!("found {found}, expected pairs of hexadecimal digits, which {self} reads"),
+        }
+    }
+
+    /// Returns the shape that every key has after transforms; `None` if it depends on the key.
+    pub(super) fn shape_after(transforms: &[Self]) -> Option<HexShape> {
+        let digest = |length| Some(HexShape { case: HexCase::Lower, length: Some(length) });
+        transforms.iter().fold(None, |shape, transform| match transform {
+            T::Md5 | T::Ntlm => digest(32),
+            T::Sha1 => digest(40),
+            T::Sha256 => digest(64),
+            T::Lowercase => shape.map(|shape| HexShape { case: HexCase::Lower, ..shape }),
+            T::Uppercase => shape.map(|shape| HexShape { case: HexCase::Upper, ..shape }),
+            T::Trim | T::StripCr => shape,
+            _ => None,
+        })
     }
 
     /// Appends a key that other crates change; the key itself if they refuse it.
@@ -171,30 +216,44 @@ impl Transform {
         matches!(self, T::Md5 | T::Sha1 | T::Sha256 | T::Ntlm)
     }
 
-    /// Returns how many times longer than the keys of a batch the results can be. A batch has one key for
-    /// 16 bytes that are read, and a digest has at most 64.
-    pub(super) fn max_growth(&self) -> u64 {
-        match self {
-            T::Trim | T::Lowercase | T::Uppercase | T::StripCr | T::Unhex => 1,
-            T::Hex => 2,
-            T::Md5 | T::Sha1 | T::Sha256 | T::Ntlm => 4,
+    /// Returns how many times longer than the bytes that are read the keys of a batch can be after
+    /// transforms of keys that are `before` times as long. A batch has one key for 16 bytes that are read,
+    /// and a digest has at most 64, whatever it is of.
+    fn growth(&self, before: u64) -> u64 {
+        let times = match self {
+            T::Md5 | T::Sha1 | T::Sha256 | T::Ntlm => return 4,
+            T::Trim | T::Lowercase | T::Uppercase | T::ToCase(_) | T::StripCr | T::Unhex => 1,
             T::StripFragment | T::StripQuery(_) | T::SortQuery => 1,
+            T::Hex => 2,
             // A byte becomes `%XX`; a letter of two bytes one of three.
             _ => 3,
-        }
+        };
+        before.saturating_mul(times)
+    }
+
+    /// Returns how many times longer than the bytes that are read the keys of a batch can be.
+    pub(super) fn max_growth(transforms: &[Self]) -> u64 {
+        // The results before the last are in memory one at a time.
+        transforms.iter().fold(1, |before, transform| transform.growth(before))
     }
 }
 
+/// A transform refused a key.
+#[derive(Debug)]
+pub(super) struct Refused;
+
 /// Returns the key after all transforms, in order.
-#[must_use]
-pub fn transform_key(key: &[u8], transforms: &[Transform]) -> Vec<u8> {
+///
+/// # Errors
+/// If a transform refuses the key; the text says why.
+pub fn transform_key(key: &[u8], transforms: &[Transform]) -> Result<Vec<u8>, String> {
     let mut key = key.to_vec();
     for transform in transforms {
         let mut to = Vec::with_capacity(key.len());
-        transform.append(&key, &mut to);
+        transform.append(&key, &mut to).map_err(|Refused| transform.refusal(&key))?;
         key = to;
     }
-    key
+    Ok(key)
 }
 
 /// Returns the names of transforms, separated by commas.
@@ -220,6 +279,7 @@ impl fmt::Display for Transform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             T::StripQuery(pattern) => write!(f, "{STRIP_QUERY}{pattern}"),
+            T::ToCase(shape) => shape.fmt(f),
             _ => match NAMES.iter().find(|(_, transform)| transform == self) {
                 Some((name, _)) => f.write_str(name),
                 None => Err(fmt::Error),
