@@ -22,6 +22,7 @@ fn secret_is_created_for_its_owner_and_is_not_in_the_filter() {
     assert_eq!(mode("key"), 0o600);
     assert_ne!(mode("f") & 0o044, 0);
     let digits = String::from_utf8(dir.read("key")).unwrap();
+    #[allow(clippy::big_endian_bytes, reason = "the first digits are the highest")]
     let key = u128::from_str_radix(digits.trim_end(), 16).unwrap().to_be_bytes();
     let file = dir.read("f");
     for half in key.chunks(8) {
