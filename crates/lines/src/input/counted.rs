@@ -6,36 +6,17 @@
 //!
 //! Cost: a copy of each key, on one thread.
 
-use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::content_check::ContentChecks;
 use super::header::MARK;
+use super::source::CountedLists;
 use super::stream::{LazyFile, MaybeCompressed};
 use crate::error::{Error, Result};
 use crate::keys::HexDigits;
 use crate::poll_read::PollRead;
-
-/// Lists of keys with counts, which are read as one input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountedLists {
-    /// Files, or directories of all files of a list; `-` for standard input.
-    pub paths: Vec<PathBuf>,
-    /// Whether the names of files are the first digits of their keys.
-    pub prefix_from_name: bool,
-}
-
-impl fmt::Display for CountedLists {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.paths[..] {
-            [] => Ok(()),
-            [one] => one.display().fmt(f),
-            [one, others @ ..] => write!(f, "{} and {} others", one.display(), others.len()),
-        }
-    }
-}
 
 /// The digits of a file's name.
 type Prefix = [u8; 5];
@@ -51,14 +32,6 @@ enum Part {
 }
 
 impl CountedLists {
-    /// Returns whether the lists can be read more than once.
-    pub(crate) fn is_repeatable(&self) -> bool {
-        let is_kept = |path: &PathBuf| {
-            std::fs::metadata(path).is_ok_and(|data| data.is_file() || data.is_dir())
-        };
-        self.paths.iter().all(is_kept)
-    }
-
     /// Opens the lists as a stream of keys. The names of files are checked, and read in a directory.
     pub(super) fn open(&self, memory: u64, checks: &ContentChecks) -> Result<CountedKeys> {
         let mut parts =

@@ -62,14 +62,13 @@ use crate::temp::FileUsage;
 pub use compression::compressed_extension;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
-pub use counted::CountedLists;
 pub(crate) use header::MARK;
 #[cfg(test)]
 pub(crate) use open::trickle;
 pub(crate) use open::{open_all, open_followed};
 pub(crate) use records::{open_table, read_keys};
 pub(crate) use samples::{DecompressedLength, decompressed_sample};
-pub use source::Source;
+pub use source::{CountedLists, Source};
 pub use spellings::Spellings;
 pub(crate) use spooling::{of_spool, spool};
 

@@ -7,7 +7,6 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use super::counted::CountedLists;
 use crate::error::{Error, Result};
 use crate::remote::ObjectUrl;
 
@@ -99,5 +98,34 @@ impl fmt::Display for Source {
             Self::Object(url) => url.fmt(f),
             Self::Counted(lists) => lists.fmt(f),
         }
+    }
+}
+
+/// Lists of keys with counts, which are read as one input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedLists {
+    /// Files, or directories of all files of a list; `-` for standard input.
+    pub paths: Vec<PathBuf>,
+    /// Whether the names of files are the first digits of their keys.
+    pub prefix_from_name: bool,
+}
+
+impl fmt::Display for CountedLists {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.paths[..] {
+            [] => Ok(()),
+            [one] => one.display().fmt(f),
+            [one, others @ ..] => write!(f, "{} and {} others", one.display(), others.len()),
+        }
+    }
+}
+
+impl CountedLists {
+    /// Returns whether the lists can be read more than once.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        let is_kept = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|data| data.is_file() || data.is_dir())
+        };
+        self.paths.iter().all(is_kept)
     }
 }

@@ -305,7 +305,7 @@ fn shape_of<'a>(
         flags.add(key);
         let own = key.len() as u64 + 1;
         length = if length == 0 || length == own { own } else { LENGTHS };
-        let is_turn = *number % 16 == 0 || key.len() > 1 << 10;
+        let is_turn = number.is_multiple_of(16) || key.len() > 1 << 10;
         if is_turn && hex_shape::is_decided(flags.all()) {
             break;
         }

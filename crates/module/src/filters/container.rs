@@ -47,6 +47,7 @@ pub(crate) type SerializedParams = [u64; 5];
 
 /// The content of a container.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(crate) enum ContainerContent {
     Filter(AnyFilter),
     /// A chain of quotient filters and its parameters.
