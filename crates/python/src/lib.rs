@@ -24,6 +24,7 @@ mod error;
 mod files;
 mod keys;
 mod memory;
+mod secret;
 mod state;
 
 use pyo3::prelude::*;

@@ -525,25 +525,31 @@ mod tests {
         let recorded = |metadata: &str| KeyChanges::recorded(metadata).unwrap();
         let trimmed = filter_metadata(&KeySpec { transforms: list("trim"), ..KeySpec::default() });
         let queried = with_query_transforms(&trimmed, &list("sha1"));
-        let upper = Some(Spelling::new(LineEnds::Lf, Some(HexCase::Upper)));
+        let shape = HexShape { case: HexCase::Upper, length: None };
+        let upper = Some(Spelling::new(LineEnds::Lf, Some(shape)));
         for (metadata, queries) in [(METADATA, ""), (&trimmed, "trim"), (&queried, "sha1")] {
             let changes = recorded(metadata);
-            assert_eq!(changes.of_queries(None), Some(list(queries)), "{metadata}");
+            assert_eq!(changes.of_queries(None, &[]), Some(list(queries)), "{metadata}");
             let mut all = list(queries);
-            all.push(Transform::Uppercase);
-            assert_eq!(changes.of_queries(upper), Some(all.clone()), "{metadata}");
-            for given in [vec![], list(queries), all.clone()] {
+            all.push(Transform::ToCase(shape));
+            assert_eq!(changes.of_queries(upper, &[]), Some(all.clone()), "{metadata}");
+            for given in [vec![], list(queries)] {
                 assert_eq!(changes.adopt_for_queries(upper, &given), Ok(all.clone()), "{metadata}");
             }
-            let others = changes.adopt_for_queries(upper, &list("lowercase"));
-            assert_eq!(others, Err(&list(queries)[..]), "{metadata}");
+            let others = changes.adopt_for_queries(upper, &list("sha256"));
+            match queries {
+                // A key of another kind becomes a digest.
+                "" => assert_eq!(others.unwrap()[0], Transform::Sha256),
+                _ => assert_eq!(others, Err(&list(queries)[..]), "{metadata}"),
+            }
         }
         assert_eq!(recorded(&queried).adopt(&[]), Ok(list("trim")));
         assert_eq!(recorded(&queried).adopt(&list("sha1")), Err(&list("trim")[..]));
         let twice = with_query_transforms(METADATA, &list("uppercase"));
-        assert_eq!(recorded(&twice).of_queries(upper), Some(list("uppercase")));
+        let of_twice = recorded(&twice).of_queries(upper, &[]).unwrap();
+        assert_eq!(of_twice, [Transform::Uppercase, Transform::ToCase(shape)]);
         // Nothing is known of the keys of other programs.
-        assert_eq!(recorded("").of_queries(upper), None);
+        assert_eq!(recorded("").of_queries(upper, &[]), None);
         assert_eq!(recorded("").adopt_for_queries(upper, &list("trim")), Ok(list("trim")));
         // Equal queries are equal, however they are recorded.
         assert_eq!(recorded(&trimmed), recorded(&with_query_transforms(&trimmed, &list("trim"))));

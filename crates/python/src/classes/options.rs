@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
 use crate::error::{Exception, IntoPyErr};
+use crate::secret::secret_bytes;
 use crate::state::FilterState;
 
 const DEFAULT_FPR: f64 = petal_lines::FilterSpec::DEFAULT_FPR;
@@ -106,20 +107,6 @@ pub(crate) fn hash(seed: u64, secret: Option<&[u8]>, secret_apart: bool) -> PyRe
         return Err(PyValueError::new_err("seed= and secret=: leave out one of them"));
     }
     Ok(if secret_apart { HashSpec::keyed_apart(&Secret::new(key)) } else { HashSpec::keyed(key) })
-}
-
-/// Reads the secret of a filter whose file does not have it.
-pub(crate) fn secret(bytes: Option<&[u8]>) -> PyResult<Option<Secret>> {
-    bytes.map(|bytes| secret_bytes(bytes).map(Secret::new)).transpose()
-}
-
-fn secret_bytes(secret: &[u8]) -> PyResult<[u8; 16]> {
-    secret.try_into().map_err(|_| {
-        PyValueError::new_err(format!(
-            "secret=: expected 16 bytes, such as os.urandom(16), found {}",
-            secret.len()
-        ))
-    })
 }
 
 /// The argument `memory_limit`: bytes, or a str such as "512M", "1.5G" or "25%".

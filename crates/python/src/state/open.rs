@@ -16,7 +16,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{FilterState, Storage};
-use crate::classes::options::secret as read_secret;
 use crate::error::{Exception, IntoPyErr, cannot_read};
 use crate::memory::copy_of_buffer;
 
@@ -35,7 +34,8 @@ impl OpenOptions {
         key_type: &str,
         secret: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let (format, secret) = (format.map(parse_format).transpose()?, read_secret(secret)?);
+        let (format, secret) =
+            (format.map(parse_format).transpose()?, crate::secret::secret(secret)?);
         Ok(Self { format, key_type: parse_key_type(key_type)?, secret })
     }
 
