@@ -48,99 +48,72 @@ pub(super) fn is_decided(flags: u8) -> bool {
     flags & OTHER != 0 || flags & (LOWER | UPPER) == LOWER | UPPER
 }
 
-/// Bytes that are looked at together, by vector instructions.
-const LANES: usize = 16;
-
 /// The flags of all bytes of some keys.
-pub(super) struct Flags {
-    /// Masks of bytes that may be in a key.
-    valid: [u8; LANES],
-    /// The bits of letters, and their complements: the case is one bit of them.
-    letters: [u8; LANES],
-    complements: [u8; LANES],
-    /// Masks of separators.
-    separators: [u8; LANES],
-    /// The flags of keys that are shorter than the lanes.
-    short: u8,
-}
-
-/// The bit of a letter that is set in lowercase.
-const CASE: u8 = 0x20;
-
-const fn mask(is: bool) -> u8 {
-    (is as u8).wrapping_neg()
-}
-
-/// Returns whether a byte is a letter, and whether it may be in a key, as masks: without a branch.
-#[inline(always)]
-const fn masks(byte: u8) -> (u8, u8) {
-    // The colon follows the digits.
-    let letter = mask((byte | CASE).wrapping_sub(b'a') < 6);
-    let digit_or_colon = mask(byte.wrapping_sub(b'0') < 11);
-    (letter, letter | digit_or_colon | mask(byte == b'-'))
-}
-
-#[inline(always)]
-const fn separator(byte: u8) -> u8 {
-    mask(byte == b'-') | mask(byte == b':')
-}
-
-impl Default for Flags {
-    fn default() -> Self {
-        let none = [0; LANES];
-        let valid = [u8::MAX; LANES];
-        Self { valid, letters: none, complements: none, separators: none, short: 0 }
-    }
-}
+#[derive(Default)]
+pub(super) struct Flags(u8);
 
 impl Flags {
     /// Adds the bytes of a key.
     #[inline]
     pub(super) fn add(&mut self, key: &[u8]) {
-        const FLAGS: [u8; 256] = {
-            let (mut flags, mut at) = ([0; 256], 0);
-            while at < 256 {
-                let byte = at as u8;
-                let (letter, valid) = masks(byte);
-                let case = if byte & CASE == 0 { UPPER } else { LOWER };
-                flags[at] = letter & case | !valid & OTHER | separator(byte) & SEPARATED;
-                at += 1;
-            }
-            flags
-        };
-        match key.last_chunk() {
-            None => key.iter().for_each(|byte| self.short |= FLAGS[usize::from(*byte)]),
-            Some(last) => {
-                let (chunks, rest) = key.as_chunks();
-                chunks.iter().for_each(|chunk| self.add_chunk(chunk));
-                if !rest.is_empty() {
-                    self.add_chunk(last);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn add_chunk(&mut self, chunk: &[u8; LANES]) {
-        for (lane, &byte) in chunk.iter().enumerate() {
-            let (letter, valid) = masks(byte);
-            self.valid[lane] &= valid;
-            self.letters[lane] |= letter & byte;
-            self.complements[lane] |= letter & !byte;
-            self.separators[lane] |= separator(byte);
-        }
+        self.0 |= digits_flags(key).unwrap_or_else(|| bytes_flags(key));
     }
 
     /// Returns the flags of all bytes so far.
     pub(super) fn all(&self) -> u8 {
-        let any = |lanes: &[u8; LANES]| lanes.iter().fold(0, |all, lane| all | lane);
-        let flag = |is: bool, flag| mask(is) & flag;
-        self.short
-            | flag(self.valid != [u8::MAX; LANES], OTHER)
-            | flag(any(&self.letters) & CASE != 0, LOWER)
-            | flag(any(&self.complements) & CASE != 0, UPPER)
-            | flag(any(&self.separators) != 0, SEPARATED)
+        self.0
     }
+}
+
+/// Returns a word of this byte.
+const fn splat(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// Returns the flags of a key of at least 8 bytes that has nothing but digits.
+#[inline(always)]
+fn digits_flags(key: &[u8]) -> Option<u8> {
+    const HIGH: u64 = splat(0x80);
+    let last = key.last_chunk()?;
+    let (chunks, _) = key.as_chunks();
+    let (mut lower, mut upper, mut bad) = (0, 0, 0);
+    // Some bytes of the last chunk are looked at twice.
+    for chunk in chunks.iter().chain([last]) {
+        let word = u64::from_le_bytes(*chunk);
+        // Of all digits only letters have bit 6; bit 5 is their case.
+        let letters = word & splat(0x40);
+        let in_lowercase = word << 1 & letters;
+        lower |= in_lowercase;
+        upper |= letters ^ in_lowercase;
+        let in_uppercase = word & !(letters >> 1);
+        // The highest bit of a byte shows the result of a comparison: below 10, above 0, below 7.
+        let (number, letter) = (in_uppercase ^ splat(b'0'), in_uppercase ^ splat(0x40));
+        let above_9 = number.wrapping_add(splat(0x80 - 10));
+        let above_0 = letter.wrapping_add(splat(0x80 - 1));
+        let above_6 = letter.wrapping_add(splat(0x80 - 7));
+        bad |= above_9 & (!above_0 | above_6) | word;
+    }
+    let flag = |word: u64, flag| if word == 0 { 0 } else { flag };
+    (bad & HIGH == 0).then_some(flag(lower, LOWER) | flag(upper, UPPER))
+}
+
+/// Returns the flags of a key, byte by byte.
+fn bytes_flags(key: &[u8]) -> u8 {
+    const FLAGS: [u8; 256] = {
+        let (mut flags, mut byte) = ([OTHER; 256], 0);
+        while byte < 256 {
+            match byte as u8 {
+                b'0'..=b'9' => flags[byte] = 0,
+                b'-' | b':' => flags[byte] = SEPARATED,
+                b'a'..=b'f' => flags[byte] = LOWER,
+                b'A'..=b'F' => flags[byte] = UPPER,
+                _ => {}
+            }
+            byte += 1;
+        }
+        flags
+    };
+    key.iter().fold(0, |flags, byte| flags | FLAGS[usize::from(*byte)])
 }
 
 impl HexShape {
@@ -209,5 +182,29 @@ impl fmt::Display for HexShape {
             HexCase::Lower => "lowercase",
             HexCase::Upper => "uppercase",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_have_the_flags_of_their_bytes() {
+        // Every byte at every place among digits.
+        for length in [8, 9, 15, 16, 40, 41] {
+            for at in 0..length {
+                for byte in 0..=u8::MAX {
+                    for digit in [b'0', b'9', b'a', b'F'] {
+                        let mut key = vec![digit; length];
+                        key[at] = byte;
+                        let expected = bytes_flags(&key);
+                        let is_digits = expected & (OTHER | SEPARATED) == 0;
+                        assert_eq!(digits_flags(&key), is_digits.then_some(expected), "{key:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(digits_flags(b"0123456"), None);
     }
 }

@@ -27,7 +27,7 @@ use super::super::ranges::{Mix, RangedKeys, Spill, not_random};
 use super::super::sort::{compact, cut_off, drop_duplicates, share_work, sort};
 use super::RibbonTable;
 use super::layout::{LayerParams, MAX_COLUMNS, MAX_LAYERS, MAX_SEGMENTS, RibbonLayout};
-use super::solve::{LANES, Solver};
+use super::solve::Solver;
 use crate::error::{Error, Result};
 use crate::kernel::ribbon::{Layer, WIDTH, remix, unmix};
 use crate::math;
@@ -340,14 +340,6 @@ fn wide(segments: u64, share: f64) -> u64 {
 
 // ---- Solving ------------------------------------------------------------------------------------
 
-/// The keys, rows and cuts of a shard, and how many keys it has and bumps.
-struct Piece<'a, K> {
-    keys: &'a mut [K],
-    rows: &'a mut [u32],
-    cuts: &'a mut [u32],
-    run: &'a mut (usize, usize),
-}
-
 /// Solves some shards of a layer, whose keys these are. Moves the bumped keys to the front and returns
 /// their number.
 fn solve<K: HashedKey>(
@@ -366,29 +358,16 @@ fn solve<K: HashedKey>(
     let mut keys_left = &mut *keys;
     let mut rows_left = &mut data.rows[rows_of(shards.start) as usize..];
     let mut cuts_left = &mut data.cuts[(shards.start * layer.cuts_each) as usize..];
-    let work = runs.chunks_mut(LANES).zip(shards.step_by(LANES)).map(|(runs, first)| {
-        let mut runs = runs.iter_mut();
-        let pieces = core::array::from_fn(|lane| {
-            let (shard, run) = (first + lane as u64, runs.next()?);
-            let end = keys_left.partition_point(|key| layer.locate(key.hash()).shard <= shard);
-            let keys = cut_off(&mut keys_left, end);
-            let rows = cut_off(&mut rows_left, (rows_of(shard + 1) - rows_of(shard)) as usize);
-            let cuts = cut_off(&mut cuts_left, layer.cuts_each as usize);
-            *run = (keys.len(), 0);
-            Some(Piece { keys, rows, cuts, run })
-        });
-        (first, pieces)
+    let work = shards.zip(&mut runs).map(|(shard, run)| {
+        let end = keys_left.partition_point(|key| layer.locate(key.hash()).shard <= shard);
+        let keys = cut_off(&mut keys_left, end);
+        let rows = cut_off(&mut rows_left, (rows_of(shard + 1) - rows_of(shard)) as usize);
+        let cuts = cut_off(&mut cuts_left, layer.cuts_each as usize);
+        (shard, keys, rows, cuts, run)
     });
-    share_work(work, threads, Default::default, |solvers, (first, mut pieces)| {
-        let shards = pieces.each_mut().map(|piece| match piece {
-            Some(Piece { keys, cuts, .. }) => (&mut **keys, &mut **cuts),
-            None => Default::default(),
-        });
-        let bumped = Solver::eliminate(solvers, layer, shards)?;
-        for (lane, piece) in pieces.into_iter().flatten().enumerate() {
-            piece.run.1 = bumped[lane];
-            solvers[lane].substitute(layer, first + lane as u64, piece.rows);
-        }
+    share_work(work, threads, Solver::default, |solver, (shard, keys, rows, cuts, run)| {
+        *run = (keys.len(), solver.eliminate(layer, keys, cuts)?);
+        solver.substitute(layer, shard, rows);
         Ok(())
     })?;
     Ok(compact(keys, runs.into_iter()))
