@@ -8,7 +8,7 @@ use petal_lines::{KeySpec, Transform, parse_transforms, transform_key};
 
 static ALL: LazyLock<Vec<Transform>> = LazyLock::new(|| {
     let names = "trim,lowercase,lowercase-unicode,strip-cr,nfc,url,url-scrapy,url-surt,strip-fragment,\
-                 strip-query=utm_*,strip-query=?,sort-query,host,registered-domain";
+                 strip-query=utm_*,sort-query,host,uppercase,hex,unhex,ntlm";
     parse_transforms(names).expect("the names of all transforms")
 });
 
@@ -16,8 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, key)) = bytes.split_first() else { return };
     let [one, other] = [choice & 15, choice >> 4].map(|number| &ALL[number as usize % ALL.len()]);
     let once = transform_key(key, std::slice::from_ref(one));
-    let twice = transform_key(&once, std::slice::from_ref(other));
+    let twice = once.and_then(|key| transform_key(&key, std::slice::from_ref(other)));
     let transforms = vec![one.clone(), other.clone()];
     assert_eq!(transform_key(key, &transforms), twice);
-    assert_eq!(KeySpec { transforms, ..KeySpec::default() }.key(key), Ok(twice));
+    assert_eq!(KeySpec { transforms, ..KeySpec::default() }.key(key), twice);
 });

@@ -15,7 +15,7 @@ use super::{Fields, KeySpec, Transform};
 /// The spellings in a set of keys; none if the set is empty.
 ///
 /// The lowest byte has flags; above them is the length of the keys plus 1, without a CR at the end: 0 if
-/// there are no keys, and [`LENGTHS`] if several lengths occur.
+/// there are no keys, and `LENGTHS` if several lengths occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spelling(u64);
 
