@@ -38,8 +38,7 @@ fn package_into(folder: &Path) -> Result {
     let target_dir = folder.to_string_lossy();
     let packages = PUBLISHED.iter().flat_map(|name| ["--package", name]);
     // Uncommitted changes are tested, too.
-    let mut args =
-        vec!["package", "--allow-dirty", "--no-default-features", "--target-dir", &target_dir];
+    let mut args = vec!["package", "--allow-dirty", "--target-dir", &target_dir];
     args.extend(packages);
     Step::cargo(&args).env("CARGO_PROFILE_DEV_DEBUG", "false").run()?;
     let packed = folder.join("package");
@@ -51,6 +50,9 @@ fn package_into(folder: &Path) -> Result {
             }
         }
     }
+    let build =
+        ["build", "--package", "petal-cli", "--no-default-features", "--target-dir", &target_dir];
+    Step::cargo(&build).env("CARGO_PROFILE_DEV_DEBUG", "false").run()?;
     refuses_what_it_was_built_without(&folder.join("debug/petal"))?;
     let outside = std::env::temp_dir().join(format!("petal-package-{}", std::process::id()));
     copy(&folder_of(&packed, LIBRARY)?, &outside)
