@@ -8,13 +8,14 @@ use petal_lines::{KeySpec, Transform, parse_transforms, transform_key};
 
 static ALL: LazyLock<Vec<Transform>> = LazyLock::new(|| {
     let names = "trim,lowercase,lowercase-unicode,strip-cr,nfc,url,url-scrapy,url-surt,strip-fragment,\
-                 strip-query=utm_*,sort-query,host,uppercase,hex,unhex,ntlm";
+                 strip-query=utm_*,strip-query=?,sort-query,host,registered-domain,uppercase,hex,unhex,md5,\
+                 sha1,sha256,ntlm";
     parse_transforms(names).expect("the names of all transforms")
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, key)) = bytes.split_first() else { return };
-    let [one, other] = [choice & 15, choice >> 4].map(|number| &ALL[number as usize % ALL.len()]);
+    let [one, other, key @ ..] = bytes else { return };
+    let [one, other] = [one, other].map(|number| &ALL[usize::from(*number) % ALL.len()]);
     let once = transform_key(key, std::slice::from_ref(one));
     let twice = once.and_then(|key| transform_key(&key, std::slice::from_ref(other)));
     let transforms = vec![one.clone(), other.clone()];

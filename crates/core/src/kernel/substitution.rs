@@ -90,3 +90,46 @@ fn avx2<const COLUMNS: usize>(rows: &[u64], bits: &mut [u32; COLUMNS]) {
 fn avx512<const COLUMNS: usize>(rows: &[u64], bits: &mut [u32; COLUMNS]) {
     substitute(rows, bits, u32::count_ones);
 }
+
+#[cfg(test)]
+mod tests {
+    use petal_testkit::rng::Rng;
+
+    use super::*;
+    use crate::kernel::Kernel;
+
+    fn every_equation_holds<const COLUMNS: usize>(code: Substitution, seed: u64) {
+        let mut rng = Rng::new(seed);
+        // One row in eight is free.
+        let mut row = || if rng.below(8) == 0 { 0 } else { rng.next_u64() | 1 };
+        let rows: [u64; 32] = core::array::from_fn(|_| row());
+        let behind: [u32; COLUMNS] = core::array::from_fn(|_| rng.next_u64() as u32);
+        let mut bits = behind;
+        code.substitute(&rows, &mut bits);
+        for column in 0..COLUMNS {
+            // The lowest bit is that of the first row, those behind the last row follow.
+            let known = u64::from(behind[column]) << 32 | u64::from(bits[column]);
+            for (at, row) in rows.iter().enumerate() {
+                let selected = known >> at & row & u64::from(u32::MAX);
+                let expected = (row >> 32 >> column & 1) as u32;
+                let is_free = *row == 0 && known >> at & 1 == 0;
+                assert!(is_free || selected.count_ones() & 1 == expected, "{column} {at} {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_satisfies_the_equations() {
+        for kernel in Kernel::ALL.into_iter().filter_map(Kernel::handle) {
+            let code = Substitution::new(kernel);
+            for seed in 0..50 {
+                every_equation_holds::<4>(code, seed);
+                every_equation_holds::<8>(code, seed);
+                every_equation_holds::<12>(code, seed);
+                every_equation_holds::<16>(code, seed);
+                every_equation_holds::<24>(code, seed);
+                every_equation_holds::<32>(code, seed);
+            }
+        }
+    }
+}

@@ -13,9 +13,9 @@ use crate::remote::{self, ObjectInput, ObjectUrl, Opened};
 /// A filter at an address that is queried in parts: a Bloom filter, a static filter in the ribbon
 /// layout, or a cascade.
 ///
-/// Cost: one request of 64 KiB when it is opened, which are kept; then for the lines of a batch one or two requests for each that
-/// is far from the others in the filter, of 4 to 256 bytes. The server can tell which lines with these
-/// bytes are asked for, but not the lines.
+/// Cost: one request of 64 KiB when it is opened, which are kept; then for the lines of a batch one or two
+/// requests for each that is far from the others in the filter, of 4 to 256 bytes. The server can tell
+/// which bytes are asked for, but not the lines.
 pub struct RemoteFilter {
     filter: petal::embed::RemoteFilter,
     file: Arc<RemoteFile>,
