@@ -133,18 +133,21 @@ impl Step {
     /// Runs the step.
     pub(crate) fn run(mut self) -> Result {
         let start = Instant::now();
-        let status = if OUTPUT_AT_END.get() {
+        let (status, failed_tests) = if OUTPUT_AT_END.get() {
             self.status_with_output_at_end()?
         } else {
             eprintln!("\n==> {}", self.shown);
-            self.status()?
+            (self.status()?, vec![])
         };
-        self.ended(start, status)
+        self.ended(start, status, &failed_tests)
     }
 
     /// Keeps the time of the step for [`print_times`].
-    fn ended(self, start: Instant, status: ExitStatus) -> Result {
-        let failed = format!("`{}` failed ({status})", self.shown);
+    fn ended(self, start: Instant, status: ExitStatus, failed_tests: &[String]) -> Result {
+        let mut failed = format!("`{}` failed ({status})", self.shown);
+        for test in failed_tests {
+            failed += &format!("\n    {test}");
+        }
         let time = (start.elapsed().as_secs_f64(), self.shown);
         TIMES.lock().unwrap_or_else(PoisonError::into_inner).push(time);
         if status.success() { Ok(()) } else { Err(failed) }
@@ -155,8 +158,8 @@ impl Step {
     }
 
     /// Runs the command with its output in a file, and prints the file. A pipe would stay open as long as any server
-    /// that the command has started.
-    fn status_with_output_at_end(&mut self) -> Result<ExitStatus> {
+    /// that the command has started. Returns the failed tests, too.
+    fn status_with_output_at_end(&mut self) -> Result<(ExitStatus, Vec<String>)> {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let name = [std::process::id() as usize, STARTED.fetch_add(1, Ordering::Relaxed)];
         let path = std::env::temp_dir().join(format!("petal-step-{}-{}.txt", name[0], name[1]));
@@ -169,13 +172,15 @@ impl Step {
         text.extend(fs::read(&path).map_err(failed)?);
         fs::remove_file(&path).map_err(failed)?;
         let _ = io::stderr().write_all(&text);
-        status
+        let text = String::from_utf8_lossy(&text);
+        Ok((status?, text.lines().filter_map(failed_test).map(str::to_owned).collect()))
     }
 
     /// Runs the step, prints its standard output and passes each line to `on_line`.
     pub(crate) fn run_with_lines(mut self, mut on_line: impl FnMut(&str)) -> Result {
         eprintln!("\n==> {}", self.shown);
         let start = Instant::now();
+        let mut failed_tests = vec![];
         let mut child = self
             .command
             .stdout(Stdio::piped())
@@ -186,10 +191,11 @@ impl Step {
                 let line = String::from_utf8_lossy(&line);
                 println!("{line}");
                 on_line(&line);
+                failed_tests.extend(failed_test(&line).map(str::to_owned));
             }
         }
         let status = child.wait().map_err(|e| format!("lost `{}`: {e}", self.shown))?;
-        self.ended(start, status)
+        self.ended(start, status, &failed_tests)
     }
 
     /// Runs the step without output and returns its standard output. `None` if it fails.
@@ -200,11 +206,28 @@ impl Step {
     }
 }
 
+/// Returns the test that a line of libtest or pytest says has failed.
+fn failed_test(line: &str) -> Option<&str> {
+    let of_libtest = || line.strip_prefix("test ")?.split_once(" ... FAILED").map(|(name, _)| name);
+    line.strip_prefix("FAILED ").or_else(of_libtest)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{Step, with_output_at_end};
+    use super::{Step, failed_test, with_output_at_end};
+
+    #[test]
+    fn failed_tests_are_found_in_the_output() {
+        assert_eq!(failed_test("test a::b ... FAILED <1.2s>"), Some("a::b"));
+        assert_eq!(failed_test("test a::b ... ok <1.2s>"), None);
+        assert_eq!(
+            failed_test("FAILED tests/test_a.py::test_b - assert 1 == 2"),
+            Some("tests/test_a.py::test_b - assert 1 == 2")
+        );
+        assert_eq!(failed_test("test result: FAILED. 1 passed"), None);
+    }
 
     #[test]
     fn failures_are_returned_with_and_without_output_at_end() {
