@@ -11,10 +11,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use common::{EXACT_COMMANDS, RunOutput, SET_COMMANDS, TestDir, write_lines};
+use common::{EXACT_COMMANDS, MEMORY_OVERHEAD, RunOutput, SET_COMMANDS, TestDir, write_lines};
 
 const MIB: u64 = 1 << 20;
-const MEMORY_OVERHEAD: u64 = 16 * MIB;
 const MODES: [&str; 5] =
     ["", "--strategy memory", "--strategy narrow", "--strategy partition", "--approx"];
 

@@ -105,6 +105,9 @@ impl RemoteFilter {
         let header = header.unlocked(secret)?;
         let lines = |at: u64, lines: u64| -> Result<Owned> {
             let range = at..at + lines * CacheLine::BYTES as u64;
+            if range.end > length {
+                return Err(Error::truncated(range.end, length));
+            }
             let mut store = Owned::zeroed(lines)?;
             let known = head.get(range.start as usize..range.end as usize);
             let read = if known.is_none() { read_one(source, range)? } else { Vec::new() };

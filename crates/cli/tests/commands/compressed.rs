@@ -6,7 +6,9 @@ use petal_testkit::model::LF;
 
 use crate::common;
 use crate::common::pack::{FORMS, bz2, compress, gz, lz4, xz, zst, zst_of};
-use crate::common::{SET_COMMANDS, STRATEGIES, TestDir, expected, overlapping, write_lines};
+use crate::common::{
+    MEMORY_OVERHEAD, SET_COMMANDS, STRATEGIES, TestDir, expected, overlapping, write_lines,
+};
 
 /// All pairs of compressions, in files, redirected and piped.
 #[test]
@@ -337,7 +339,7 @@ fn remove_stays_below_the_memory_limit() {
         let args = format!("{command} {strategy} -q -m {memory}M -j {jobs} -c {names}");
         let output = dir.run(&args);
         let over = output.peak.saturating_sub(memory << 20);
-        assert!(over <= 16 << 20, "{args}: {} KiB over the limit", over / 1024);
+        assert!(over <= MEMORY_OVERHEAD, "{args}: {} KiB over the limit", over / 1024);
         let lines = [300_000, 600_000, 1_500_000][turn % 3];
         assert_eq!(output.text(), format!("{lines}\n"), "{args}");
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use petal_testkit::rng::Rng;
 
-use crate::common::{TestDir, overlapping, write_lines};
+use crate::common::{MEMORY_OVERHEAD, TestDir, overlapping, write_lines};
 
 const JOB: &str = "common --strategy narrow -q -m 8M a b";
 
@@ -69,7 +69,7 @@ impl KilledJob {
             None => fs::remove_file(path(name)).unwrap(),
         }
         let output = self.dir.run(&format!("{JOB} --work-dir work --resume"));
-        assert!(output.peak <= 24 << 20, "{name}: {how}: {} bytes", output.peak);
+        assert!(output.peak <= (8 << 20) + MEMORY_OVERHEAD, "{name}: {how}: {} bytes", output.peak);
         if output.code == Some(0) {
             assert!(output.out == self.expect, "{name}: {how}: wrong output");
             return Some(());

@@ -6,7 +6,7 @@ use std::ops::Range;
 use petal_testkit::bounds::binomial_range;
 use serde_json::Value;
 
-use crate::common::{SET_COMMANDS, STRATEGIES, TestDir, write_lines};
+use crate::common::{MEMORY_OVERHEAD, SET_COMMANDS, STRATEGIES, TestDir, write_lines};
 
 const FIELDS: [&str; 24] = [
     "version",
@@ -66,9 +66,12 @@ fn report(dir: &TestDir, args: &str) -> Value {
     let sum = phases.iter().map(|phase| nanoseconds(&phase["seconds"])).sum::<u64>();
     assert!(sum <= nanoseconds(&report["seconds"]), "{report}");
     assert!(report["seconds"].as_f64() < Some(whole), "{report}");
-    assert!(number("memory_peak_bytes") <= number("memory_limit_bytes") + (16 << 20), "{report}");
+    assert!(
+        number("memory_peak_bytes") <= number("memory_limit_bytes") + MEMORY_OVERHEAD,
+        "{report}"
+    );
     // The report's peak is taken before the end; this one may be sampled.
-    assert!(peak <= number("memory_limit_bytes") + (16 << 20), "{report}");
+    assert!(peak <= number("memory_limit_bytes") + MEMORY_OVERHEAD, "{report}");
     assert!(report["false_found"].as_u64().unwrap_or(0) <= number("candidates"), "{report}");
     assert_eq!(report["false_found"].is_null(), number("candidates") == 0, "{report}");
     assert!(number("kept") <= number("first_lines"), "{report}");

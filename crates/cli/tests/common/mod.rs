@@ -23,6 +23,10 @@ pub(crate) fn petal() -> Command {
     command
 }
 
+/// The memory of the process beyond the limit, in bytes: 16 MiB in a release. The code of a test build with all features
+/// is larger.
+pub(crate) const MEMORY_OVERHEAD: u64 = 20 << 20;
+
 /// The result of a run.
 #[derive(Debug)]
 pub(crate) struct RunOutput {

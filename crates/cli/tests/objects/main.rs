@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{EXACT_COMMANDS, RunOutput, TestDir, expected, run_with_input};
+use common::{EXACT_COMMANDS, MEMORY_OVERHEAD, RunOutput, TestDir, expected, run_with_input};
 use petal_testkit::rng::Rng;
 use proxy::{Fault, Proxy};
 use server::{SECRET, Server, free_port};
@@ -383,14 +383,9 @@ fn memory_stays_below_the_limit() {
     for memory in [32u64, 64, 256] {
         let args = format!("dedup -m {memory}M s3://lines/large -o found");
         let output = run(&dir, &direct(), &args);
-        let most = (memory << 20) + petal_lines_overhead();
+        let most = (memory << 20) + MEMORY_OVERHEAD;
         assert!(output.peak <= most, "{} MiB with -m {memory}M", output.peak >> 20);
         output.ok();
     }
     assert!(dir.read("found") == expected("dedup", &[&a], b'\n'));
-}
-
-/// Memory that the program may use beyond the limit, in bytes.
-fn petal_lines_overhead() -> u64 {
-    16 << 20
 }

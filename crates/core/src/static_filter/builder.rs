@@ -125,7 +125,7 @@ impl StaticCollector<'_> {
             let (table, keys) = fuse::build_from_ranges(&mut ranges, &wanted)?;
             (Table::Fuse(table), keys)
         } else {
-            let (table, keys) = ribbon::build_from_ranges::<u64>(&mut ranges, &wanted)?;
+            let (table, keys) = ribbon::build_from_ranges::<u64>(&mut ranges, None, &wanted)?;
             (Table::Ribbon(table), keys)
         };
         Ok(finished(&spec, rate, table, keys))

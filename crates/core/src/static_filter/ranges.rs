@@ -155,7 +155,7 @@ impl<'a> RangedKeys<'a> {
     /// Calls a function with the distinct keys of each range in order, their hashes mixed.
     ///
     /// # Errors
-    /// If a range has many more than `max_keys`; if the function returns an error.
+    /// If a range has more than half of `max_keys`; if the function returns an error.
     pub(super) fn for_each_range<K: HashedKey>(
         &mut self,
         max_keys: usize,
@@ -288,13 +288,14 @@ impl<K: HashedKey> Buffers<K> {
     ) -> Result<()> {
         let Self { new, spare, .. } = self;
         new.clear();
+        let (share, memory) = (keys.count() >> keys.bits(), keys.spill.memory);
         for (list, &other) in keys.lists.iter_mut().zip(lists_of::<K>()) {
             list.read(range, &mut |piece| {
                 if new.len() + piece.len() > max_keys {
                     // Many are duplicates, unless the hashes are not random.
                     sort_distinct(new, spare, threads)?;
                     if new.len() > max_keys / 2 {
-                        return Err(not_random());
+                        return Err(too_many::<K>(share, max_keys, memory));
                     }
                 }
                 grow(new, piece.len())?;
@@ -321,6 +322,16 @@ pub(super) fn sort_distinct<K: HashedKey>(
     let left = sort(keys, &mut spare[..len], |hash| hash, threads)?;
     keys.truncate(left);
     Ok(())
+}
+
+/// The error for a range with more than half of `max_keys` keys, where its even share is `share`: too little memory,
+/// unless the share is small.
+fn too_many<K>(share: u64, max_keys: usize, memory: u64) -> Error {
+    let missing = (share.saturating_mul(9) / 4).saturating_sub(max_keys as u64);
+    if missing == 0 {
+        return not_random();
+    }
+    Error::over_limit(memory, memory.saturating_add(missing * 3 * size_of::<K>() as u64))
 }
 
 /// The error for hashes that are not evenly spread.

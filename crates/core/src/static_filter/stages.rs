@@ -72,17 +72,17 @@ impl<'a> FirstStage<'a> {
         match &mut members {
             CollectedKeys::Memory(hashes) => {
                 sort_distinct(hashes, &mut Vec::new(), threads_for(threads, hashes.len()))?;
-                distinct = hashes.len() as u64;
+                distinct = hashes.len();
             }
             CollectedKeys::Ranges(ranges) => {
                 let max_keys = ranges.spill().max_keys();
                 ranges.for_each_range::<u64>(max_keys, threads, |keys| {
-                    distinct += keys.len() as u64;
+                    distinct += keys.len();
                     Ok(())
                 })?;
             }
         }
-        let (rate, columns) = rate_of(distinct);
+        let (rate, columns) = rate_of(distinct as u64);
         let wanted = Wanted { rate, columns, seed: SEEDS[0], threads };
         let (table, count) = match &mut members {
             CollectedKeys::Memory(hashes) => {
@@ -91,7 +91,9 @@ impl<'a> FirstStage<'a> {
                 copy.copy_from_slice(hashes);
                 ribbon::build(&mut copy, &mut default_keys(hashes.len())?, &wanted)?
             }
-            CollectedKeys::Ranges(ranges) => ribbon::build_from_ranges::<u64>(ranges, &wanted)?,
+            CollectedKeys::Ranges(ranges) => {
+                ribbon::build_from_ranges::<u64>(ranges, Some(distinct), &wanted)?
+            }
         };
         let first = finished(&spec, wanted.rate, Table::Ribbon(table), count);
         let size = first.size_bytes();
@@ -150,7 +152,7 @@ impl SecondStage<'_> {
                 ribbon::build(&mut keys, &mut spare, &wanted)?
             }
             CollectedKeys::Ranges(mut ranges) => {
-                ribbon::build_from_ranges::<ListedKey>(&mut ranges, &wanted)?
+                ribbon::build_from_ranges::<ListedKey>(&mut ranges, None, &wanted)?
             }
         };
         let second = finished(&spec, SECOND_RATE, Table::Ribbon(table), count);

@@ -170,4 +170,30 @@ fn too_little_memory_and_a_full_store_are_errors() {
     }
 }
 
+/// The keys of the second layer do not fit in memory beside the first.
+#[test]
+fn little_more_memory_than_the_filter_is_enough() {
+    let keys = hashes(1, 2_000_000);
+    let builder = || StaticFilter::builder().fpr(0.001);
+    let expected = builder().from_mixed_hashes(keys.clone()).unwrap();
+    let store = Store::new(6);
+    let memory = expected.size_bytes() * 5 / 4 + (1 << 20);
+    let mut collector = builder().collector(&store, memory).unwrap();
+    collector.extend(&keys).unwrap();
+    assert!(collector.finish().unwrap() == expected);
+    assert!(store.hashes.into_inner() > keys.len() as u64 * 21 / 20);
+}
+
+#[test]
+fn ranges_larger_than_memory_are_an_error_about_memory() {
+    let keys = hashes(1, 2_000_000);
+    let store = Store::new(2);
+    let memory = 8 << 20;
+    let mut collector = StaticFilter::builder().fpr(0.01).collector(&store, memory).unwrap();
+    collector.extend(&keys).unwrap();
+    let error = collector.finish().unwrap_err();
+    let ErrorKind::NoMemory { bytes, minimum } = *error.kind() else { panic!("{error}") };
+    assert!(bytes <= memory && minimum > bytes, "{error}");
+}
+
 static STORE: Store = Store { bits: 4, hashes: AtomicU64::new(0), max_hashes: u64::MAX };

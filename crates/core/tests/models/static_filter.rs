@@ -107,8 +107,14 @@ impl<'a> Naive<'a> {
     }
 
     pub(crate) fn contains(&self, hash: u64) -> bool {
+        self.query(hash).0
+    }
+
+    /// Returns whether the filter contains a hash, and the numbers by which it decides: the layer, counted from 0, the
+    /// equation's first row in the layer, the equation, the fingerprint, and the columns that are compared.
+    pub(crate) fn query(&self, hash: u64) -> (bool, Vec<u64>) {
         let mut g = hash;
-        for layer in &self.layers {
+        for (number, layer) in self.layers.iter().enumerate() {
             g = remix(g, layer.seed);
             let shard = part(g, layer.shards);
             let start = part(times(g, layer.shards), 32 * (layer.segments - 1));
@@ -123,13 +129,15 @@ impl<'a> Naive<'a> {
             let equation = equation(g);
             let first = 32 * layer.segments * shard + start;
             let columns = self.columns + u64::from(first / 32 + 1 < layer.wide);
-            return (0..columns).all(|column| {
+            let found = (0..columns).all(|column| {
                 let named = (0..32).filter(|i| equation >> i & 1 == 1);
                 let sum: u64 = named.map(|i| self.row(layer, first + i, column)).sum();
                 sum % 2 == equation >> (32 + column) & 1
             });
+            let numbers = vec![number as u64, first, equation & 0xffff_ffff, equation >> 32, columns];
+            return (found, numbers);
         }
-        false
+        (false, vec![])
     }
 }
 

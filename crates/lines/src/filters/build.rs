@@ -187,13 +187,8 @@ impl FixedJob<'_> {
                 Ok(kept.extend(hashes, hashes)?)
             })?;
             let mut collector = members.others(count).map_err(explain)?;
-            let mut batch = Vec::new();
             for range in 0..1 << kept.bits() {
-                kept.read(range, &mut |hashes| {
-                    batch.clear();
-                    batch.extend(hashes);
-                    collector.extend(&batch)
-                })?;
+                kept.read(range, &mut |hashes| collector.extend(hashes))?;
             }
             collector.finish()
         };

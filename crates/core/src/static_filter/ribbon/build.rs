@@ -65,17 +65,20 @@ pub(in super::super) fn build<K: HashedKey>(
     builder.finish()
 }
 
-/// [`build`] from ranges of [`layer_hash`].
+/// [`build`] from ranges of [`layer_hash`], whose distinct keys are counted unless their number is known.
 pub(in super::super) fn build_from_ranges<K: HashedKey>(
     keys: &mut RangedKeys<'_>,
+    distinct: Option<usize>,
     wanted: &Wanted,
 ) -> Result<(RibbonTable<Owned>, u64)> {
     let mut builder = RibbonBuilder::new(wanted)?;
-    let mut next = builder.add_layer_of_ranges::<K>(keys)?;
+    // The memory of each layer's keys is what the rows so far leave of this.
+    let spill = keys.spill();
+    let mut next = builder.add_layer_of_ranges::<K>(keys, distinct, spill)?;
     loop {
         match next {
             CollectedKeys::Ranges(mut keys) => {
-                next = builder.add_layer_of_ranges(&mut keys)?;
+                next = builder.add_layer_of_ranges(&mut keys, None, spill)?;
             }
             CollectedKeys::Memory(mut hashes) => {
                 let mut spare = default_keys::<K>(hashes.len())?;
@@ -169,19 +172,27 @@ impl<'a> RibbonBuilder<'a> {
     }
 
     /// Adds a layer from keys in ranges, and returns those of the next one. Few keys are returned
-    /// without a layer.
+    /// without a layer. `spill` has the memory of rows and keys.
     fn add_layer_of_ranges<'s, K: HashedKey>(
         &mut self,
         keys: &mut RangedKeys<'s>,
+        distinct: Option<usize>,
+        spill: Spill<'s>,
     ) -> Result<CollectedKeys<'s, K>> {
-        let (seed, threads, spill) = (self.seed(), self.wanted.threads, keys.spill());
+        let (seed, threads) = (self.seed(), self.wanted.threads);
         let max_keys = self.beside::<K>(spill)?.max_keys();
-        let (mut both, mut distinct) = (Vec::new(), 0);
-        keys.for_each_range::<K>(max_keys, threads, |keys| {
-            distinct += keys.len();
-            find_in_both(keys, |g| unmix(g, seed), &mut both)
-        })?;
-        refuse(both)?;
+        let distinct = match distinct {
+            Some(distinct) => distinct,
+            None => {
+                let (mut both, mut distinct) = (Vec::new(), 0);
+                keys.for_each_range::<K>(max_keys, threads, |keys| {
+                    distinct += keys.len();
+                    find_in_both(keys, |g| unmix(g, seed), &mut both)
+                })?;
+                refuse(both)?;
+                distinct
+            }
+        };
         if distinct <= max_keys {
             return keys.all_in_memory(max_keys, threads).map(CollectedKeys::Memory);
         }
