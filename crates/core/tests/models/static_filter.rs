@@ -134,7 +134,8 @@ impl<'a> Naive<'a> {
                 let sum: u64 = named.map(|i| self.row(layer, first + i, column)).sum();
                 sum % 2 == equation >> (32 + column) & 1
             });
-            let numbers = vec![number as u64, first, equation & 0xffff_ffff, equation >> 32, columns];
+            let numbers =
+                vec![number as u64, first, equation & 0xffff_ffff, equation >> 32, columns];
             return (found, numbers);
         }
         (false, vec![])

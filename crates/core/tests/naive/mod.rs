@@ -163,11 +163,11 @@ pub(crate) fn update_checksums(file: &mut [u8]) {
 }
 
 /// floor(hash * range / 2^64).
-fn part(hash: u64, range: u64) -> u64 {
+pub(crate) fn part(hash: u64, range: u64) -> u64 {
     (u128::from(hash) * u128::from(range) / (1 << 64)) as u64
 }
 
 /// The product modulo 2^64.
-fn times(a: u64, b: u64) -> u64 {
+pub(crate) fn times(a: u64, b: u64) -> u64 {
     (u128::from(a) * u128::from(b) % (1 << 64)) as u64
 }

@@ -1,9 +1,9 @@
 //! A reader of every layout of docs/reference/format.md, without checks: which keys a file contains, and the numbers by
 //! which it decides.
 
-use super::hash::hash;
-use super::{HeaderFields, Naive, part, times};
 use crate::models::static_filter::{Naive as NaiveRibbon, static_fuse::Naive as NaiveFuse};
+use crate::naive::hash::hash;
+use crate::naive::{HeaderFields, Naive, part, times};
 
 /// A file that is queried.
 pub(crate) struct Reader<'a> {
@@ -82,7 +82,8 @@ impl<'a> Reader<'a> {
         let fingerprint = part(hash, slots << bits);
         let (quotient, remainder) = (fingerprint >> bits, fingerprint % (1 << bits));
         let block_at = |block: u64| self.data_at() + block * (17 + 8 * bits);
-        let bit = |slot: u64, from: u64| self.word(block_at(slot / 64) + from) >> (slot % 64) & 1 == 1;
+        let bit =
+            |slot: u64, from: u64| self.word(block_at(slot / 64) + from) >> (slot % 64) & 1 == 1;
         let remainder_in = |slot: u64| {
             (0..bits).fold(0, |number, digit| {
                 let at = bits * (slot % 64) + digit;
@@ -190,7 +191,8 @@ impl<'a> Reader<'a> {
                 if !bit(number) {
                     at_bucket += 1;
                 } else {
-                    let stored = (0..bits).map(|digit| u64::from(bit(slots * digit + slot)) << digit);
+                    let stored =
+                        (0..bits).map(|digit| u64::from(bit(slots * digit + slot)) << digit);
                     if at_bucket == bucket && stored.sum::<u64>() == tag {
                         return true;
                     }

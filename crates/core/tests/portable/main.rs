@@ -5,11 +5,19 @@
 
 mod algebra;
 mod atomic;
+mod conformance;
 mod golden;
 mod hostile;
 mod large;
 mod parallel;
 mod put;
 
+#[path = "../models"]
+mod models {
+    pub(crate) mod static_filter;
+}
+
 #[path = "../naive/mod.rs"]
 mod naive;
+#[path = "../naive/reader.rs"]
+mod reader;
