@@ -96,6 +96,9 @@ impl<'a> FilterInfo<'a> {
         let keys = match stats.filter_type {
             FilterType::VectorQuotient => format!("{inserted} with copies"),
             FilterType::Quotient => format!("{distinct}; {inserted} with copies"),
+            FilterType::Static | FilterType::StaticFuse | FilterType::Cascade => {
+                format!("{inserted} distinct")
+            }
             _ if stats.inserted == 1 => format!("{distinct}; 1 insert was new"),
             _ => format!("{distinct}; {inserted} inserts were new"),
         };

@@ -81,8 +81,8 @@ def build(
     - Other arguments are those of `common`.
 
     Cost: one pass over the inputs, and another to count lines if `capacity` is not given. Static
-    filters and cascades keep 16 bytes per line in memory, or 8 in `temp_dir` if `memory_limit` has no
-    room for them.
+    filters keep 16 bytes per line in memory, cascades up to 80 per line of `inputs`; or 8 in `temp_dir`
+    if `memory_limit` has no room for them.
 
     Raises the errors of `common`, `MemoryLimitError` if the filter exceeds `size` or what
     `memory_limit` leaves, `FullError` if it accepts no more lines.
@@ -185,7 +185,7 @@ def seen(
     - `window`: forget lines after this number of seconds; `capacity` is then the number of lines in
       that time.
     - `last`: remember this number of lines, those that were returned last.
-    - `exact`: return every new line: keep fingerprints in a file, 16 bytes per line [as in the first
+    - `exact`: return every new line: keep fingerprints in a file, 18 bytes per line [as in the first
       job].
     - `dry_run`: create and change no file.
     - `key_transform`: as in `common` [those of the first job; others raise `IncompatibleError`].
