@@ -17,6 +17,11 @@ pub use crate::cascade::{MemberCollector, OtherCollector};
 #[doc(hidden)]
 pub use crate::filter::layout::Layout;
 #[doc(hidden)]
+pub use crate::format::read::metadata_of_file;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub use crate::format::write::replace_file;
+#[doc(hidden)]
 pub use crate::kernel::prefetch;
 #[doc(hidden)]
 pub use crate::layout::{BlockedLayout, ClassicLayout};

@@ -28,6 +28,14 @@ pub(crate) fn open(file: &[u8]) -> Result<(Header, &str)> {
     Ok((header, text(metadata)?))
 }
 
+/// Returns the metadata of a file.
+///
+/// # Errors
+/// If it is not a petal file, is truncated, or its header is damaged.
+pub fn metadata_of_file(file: &[u8]) -> Result<&str> {
+    open(file).map(|(_, metadata)| metadata)
+}
+
 /// Opens a file and checks its padding and the checksum of its data.
 pub(crate) fn verify(file: &[u8]) -> Result<Header> {
     let (header, metadata) = open(file)?;

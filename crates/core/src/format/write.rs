@@ -50,6 +50,14 @@ pub(crate) fn to_bytes(filter: &SerializedView<'_>) -> Result<Vec<u8>> {
 
 /// Writes a new file in the folder of `path`, and renames it when it is complete.
 pub(crate) fn save(filter: &impl Save, path: &Path) -> Result<()> {
+    replace_file(path, |file| write(file, &filter.serialized(), ""))
+}
+
+/// Writes a file, which replaces an earlier one only when it is complete.
+///
+/// # Errors
+/// If writing fails; the earlier file is then unchanged.
+pub fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     /// No two files of a process have one name.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -59,7 +67,7 @@ pub(crate) fn save(filter: &impl Save, path: &Path) -> Result<()> {
     name.push(format!(".{}-{number}.part", std::process::id()));
     let part = path.with_file_name(name);
     let mut file = File::options().write(true).create_new(true).open(&part)?;
-    let written = write(&mut file, &filter.serialized(), "")
+    let written = write(&mut file)
         .and_then(|()| Ok(file.sync_all()?))
         .and_then(|()| Ok(fs::rename(&part, path)?));
     if written.is_err() {

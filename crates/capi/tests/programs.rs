@@ -1,0 +1,159 @@
+//! Programs in C and C++ use the library as others do: the headers, and the shared or the static library.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use petal_testkit::scratch::Scratch;
+use serde_json::Value;
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns the folder of the libraries, which cargo builds for this test.
+fn libraries() -> PathBuf {
+    // Beside this program: target/PROFILE/deps.
+    env::current_exe().unwrap().parent().unwrap().to_path_buf()
+}
+
+/// How a program is compiled.
+struct Compiler {
+    program: &'static str,
+    standard: &'static str,
+}
+
+/// Returns the compilers of this machine for C or C++.
+fn compilers(is_cpp: bool) -> Vec<Compiler> {
+    let known = match is_cpp {
+        false => [("gcc", "c99"), ("clang", "c99")],
+        true => [("g++", "c++17"), ("clang++", "c++17")],
+    };
+    let works = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let found: Vec<_> = known
+        .into_iter()
+        .filter(|(program, _)| works(program))
+        .map(|(program, standard)| Compiler { program, standard })
+        .collect();
+    assert!(!found.is_empty(), "no compiler");
+    found
+}
+
+impl Compiler {
+    /// Compiles a program of tests/c, linked with the static or the shared library.
+    fn compile(&self, source: &str, is_shared: bool, scratch: &Scratch) -> PathBuf {
+        let libraries = libraries();
+        let program = scratch.file(&format!("{source}-{}-{is_shared}", self.program));
+        let mut command = Command::new(self.program);
+        command
+            .args([
+                &format!("-std={}", self.standard),
+                "-D_POSIX_C_SOURCE=200809L",
+                "-O1",
+                "-pthread",
+            ])
+            .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+            .arg("-I")
+            .arg(folder().join("include"))
+            .arg(folder().join("tests/c").join(source))
+            .arg("-o")
+            .arg(&program);
+        if is_shared {
+            // Under the name that it has when it is installed.
+            let _ = std::os::unix::fs::symlink(
+                libraries.join("libpetal_capi.so"),
+                scratch.file("libpetal.so.1"),
+            );
+            command.arg("-L").arg(&libraries).arg("-lpetal_capi");
+            command.arg(format!("-Wl,-rpath,{}", scratch.path().display()));
+        } else {
+            command.arg(libraries.join("libpetal_capi.a")).args(["-lm", "-ldl"]);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        program
+    }
+}
+
+fn run(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {}: {errors}", program.display(), output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn programs_in_c_and_cpp_use_every_function() {
+    let scratch = Scratch::new();
+    let file = scratch.file("filter.petal");
+    for (source, is_cpp) in [("api.c", false), ("api.cpp", true)] {
+        for compiler in compilers(is_cpp) {
+            for is_shared in [false, true] {
+                let program = compiler.compile(source, is_shared, &scratch);
+                run(&program, &[file.to_str().unwrap()]);
+            }
+        }
+    }
+}
+
+fn lines(name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(set().join(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn set() -> PathBuf {
+    folder().join("../../testdata/conformance")
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+fn key_of(line: &Value) -> Vec<u8> {
+    if let Some(text) = line["text"].as_str() {
+        return text.as_bytes().to_vec();
+    }
+    match line["number"].as_str() {
+        Some(number) => number.parse::<u64>().unwrap().to_le_bytes().to_vec(),
+        None => unhex(line["bytes"].as_str().unwrap()),
+    }
+}
+
+#[test]
+fn conformance_set_has_its_answers_in_c() {
+    let scratch = Scratch::new();
+    let program = compilers(false)[0].compile("conformance.c", false, &scratch);
+    let answers = scratch.file("answers");
+    for file in lines("files.jsonl") {
+        let name = file["file"].as_str().unwrap();
+        let (mut text, answered) = (String::new(), lines(&name.replace(".petal", ".jsonl")));
+        for line in &answered {
+            key_of(line).iter().for_each(|byte| _ = write!(text, "{byte:02x}"));
+            let _ = writeln!(text, ". {}", u8::from(line["present"].as_bool().unwrap()));
+        }
+        fs::write(&answers, text).unwrap();
+        let (path, secret) = (set().join(name), file["secret"].as_str().unwrap_or("-"));
+        let output = run(&program, &[path.to_str().unwrap(), secret, answers.to_str().unwrap()]);
+        assert_eq!(output.trim(), answered.len().to_string(), "{name}");
+    }
+    let mut list = Vec::new();
+    let hostile = lines("hostile.jsonl");
+    for line in &hostile {
+        let mut bytes = fs::read(set().join(line["file"].as_str().unwrap())).unwrap();
+        for edit in line["edits"].as_array().unwrap() {
+            let (at, new) = (edit[0].as_u64().unwrap() as usize, unhex(edit[1].as_str().unwrap()));
+            bytes[at..at + new.len()].copy_from_slice(&new);
+        }
+        bytes.resize(line["length"].as_u64().unwrap() as usize, 0);
+        list.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
+        list.extend(bytes);
+    }
+    fs::write(&answers, list).unwrap();
+    let output = run(&program, &["-", "-", answers.to_str().unwrap()]);
+    assert_eq!(output.trim(), hostile.len().to_string());
+}
