@@ -39,7 +39,7 @@ impl TestKey {
 
     fn json(&self) -> String {
         match self {
-            Self::Text(text) => format!(r#""text":"{text}""#),
+            Self::Text(text) => format!(r#""text":"{}""#, text.replace('\t', r"\t")),
             Self::Number(number) => format!(r#""number":"{number}""#),
             Self::Bytes(bytes) => format!(r#""bytes":"{}""#, hex(bytes)),
         }
