@@ -1,6 +1,9 @@
 package petal
 
-import "math/bits"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // bitArray is the data of a Bloom filter; of a counting one, the bits whose counters are above zero.
 type bitArray struct {
@@ -13,45 +16,29 @@ type bitArray struct {
 // loadBits checks layouts 1 to 4.
 func loadBits(h *header, data []byte) (bitArray, error) {
 	b := bitArray{extent: h.extent, probes: uint64(h.probes), lanes: uint64(h.lanes)}
-	blocked, lines := h.layout == bloom || h.layout == counting, uint64(0)
-	if blocked {
-		if b.lanes != 8 && b.lanes != 16 {
-			return b, damaged("lanes", 40, "8 or 16", b.lanes)
-		}
-		if b.probes < 1 || b.probes > b.lanes {
-			return b, damaged("probes", 38, "1 to lanes", b.probes)
-		}
-		if b.extent < 1 || b.extent > 1<<50 {
-			return b, damaged("blocks", extentAt, "1 to 2^50", b.extent)
-		}
-		lines = b.extent * b.lanes / 8
+	var c checks
+	lines, maxProbes := linesOf(b.extent, 512), uint64(64)
+	if h.layout == bloom || h.layout == counting {
+		lines, maxProbes = b.extent*b.lanes/8, b.lanes
+		c.that(b.lanes == 8 || b.lanes == 16, "lanes", 40, "8 or 16", b.lanes)
+		c.that(b.extent <= 1<<50, "blocks", extentAt, "1 to 2^50", b.extent)
 	} else {
-		if b.lanes != 0 {
-			return b, damaged("lanes", 40, 0, b.lanes)
-		}
-		if b.probes < 1 || b.probes > 64 {
-			return b, damaged("probes", 38, "1 to 64", b.probes)
-		}
-		if b.extent < 1 || b.extent > 1<<59 {
-			return b, damaged("bits", extentAt, "1 to 2^59", b.extent)
-		}
-		lines = linesOf(b.extent, 512)
+		c.that(b.lanes == 0, "lanes", 40, 0, b.lanes)
+		c.that(b.extent <= 1<<59, "bits", extentAt, "1 to 2^59", b.extent)
 	}
+	c.that(b.extent >= 1, "extent", extentAt, "at least 1", b.extent)
+	c.that(1 <= b.probes && b.probes <= maxProbes, "probes", 38, fmt.Sprintf("1 to %d", maxProbes), b.probes)
 	used, width := 0, uint64(1)
 	if h.layout == counting || h.layout == countingClassic {
 		used, width = 1, h.parameters[0]
-		if width < 2 || width > 8 {
-			return b, h.badParameter(0, "2 to 8")
-		}
+		c.parameter(2 <= width && width <= 8, h, 0, "2 to 8")
 	}
-	if err := h.checkParameters(used); err != nil {
-		return b, err
+	c.unused(h, used)
+	c.lines(data, lines*width)
+	if c.err == nil {
+		b.data = data[:lines*lineBytes]
 	}
-	if err := checkLines(data, lines*width); err != nil {
-		return b, err
-	}
-	b.data = data[:lines*lineBytes]
-	return b, nil
+	return b, c.err
 }
 
 func (b *bitArray) containsBlocked(hash uint64) bool {
@@ -85,22 +72,18 @@ func (b *bitArray) containsClassic(x uint64) bool {
 
 // verify checks the bits after the last one of a classic filter, and the planes of a counting one.
 func (b *bitArray) verify(data []byte, dataAt uint64) error {
+	var c checks
 	if b.lanes == 0 {
 		last := (b.extent - 1) / 8
-		if b.data[last]>>((b.extent-1)%8)>>1 != 0 {
-			return damaged("bits after the last one", dataAt+last, 0, "a set bit")
-		}
-		if err := checkZeros("bits after the last one", b.data[last+1:], dataAt+last+1); err != nil {
-			return err
-		}
+		c.that(b.data[last]>>((b.extent-1)%8)>>1 == 0, "bits after the last one", dataAt+last, 0, "a set bit")
+		c.zeros("bits after the last one", b.data[last+1:], dataAt+last+1)
 	}
 	planes := data[len(b.data):]
 	depth := uint64(len(planes) / len(b.data))
-	for at := uint64(0); at < uint64(len(planes)); at += 8 {
-		line := at / lineBytes / depth
-		if word(planes, at)&^word(b.data, line*lineBytes+at%lineBytes) != 0 {
-			return damaged("counters of clear bits", dataAt+uint64(len(b.data))+at, 0, "a count")
+	for at := uint64(0); at < uint64(len(planes)) && c.err == nil; at += 8 {
+		if word(planes, at)&^word(b.data, at/lineBytes/depth*lineBytes+at%lineBytes) != 0 {
+			c.that(false, "counters of clear bits", dataAt+uint64(len(b.data))+at, 0, "a count")
 		}
 	}
-	return nil
+	return c.err
 }

@@ -84,16 +84,16 @@ func (a answerLine) ask(t *testing.T, f *Filter) (present bool, hashed uint64) {
 		if f.ContainsBytes([]byte(*a.Text)) != present {
 			t.Error("Contains and ContainsBytes differ")
 		}
-		return present, hash(&f.hasher, *a.Text)
+		return present, f.hasher.hash([]byte(*a.Text))
 	case a.Number != nil:
 		number, err := strconv.ParseUint(*a.Number, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		key := binary.LittleEndian.AppendUint64(nil, number)
-		return f.ContainsUint64(number), hash(&f.hasher, key)
+		return f.ContainsUint64(number), f.hasher.hash(key)
 	default:
-		return f.ContainsBytes(a.Bytes), hash(&f.hasher, []byte(a.Bytes))
+		return f.ContainsBytes(a.Bytes), f.hasher.hash(a.Bytes)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestHashesAreThoseOfTheSet(t *testing.T) {
 	for _, line := range readLines[hashLine](t, "hashes.jsonl") {
 		seed := [2]uint64{word(line.Seed, 0), word(line.Seed, 8)}
 		h, err := newHasher(line.Algorithm, seed, nil)
-		if got := fmt.Sprintf("%016x", hash(&h, []byte(line.Key))); err != nil || got != line.Hash {
+		if got := fmt.Sprintf("%016x", h.hash(line.Key)); err != nil || got != line.Hash {
 			t.Errorf("hash %d of %x: %s, not %s (%v)", line.Algorithm, line.Key, got, line.Hash, err)
 		}
 	}

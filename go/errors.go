@@ -47,19 +47,13 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-func foreign(file []byte) error {
-	if len(file) > len(magic) {
-		file = file[:len(magic)]
-	}
-	text := fmt.Sprintf("expected it to begin with % x, found % x; give a file that petal wrote", magic, file)
-	if len(file) == 0 {
-		text = "it is empty; give a file that petal wrote"
-	}
-	return &Error{Kind: ErrForeign, Offset: 0, text: text}
+func foreign(start []byte) error {
+	text := fmt.Sprintf("expected it to begin with % x, found % x; give a file that petal wrote", magic, start)
+	return &Error{Kind: ErrForeign, text: text}
 }
 
-func newer(what string, at int64, number uint16) error {
-	text := fmt.Sprintf("%s %d at byte %d is newer than this package; use a later one", what, number, at)
+func unknown(what string, at int64, number uint16) error {
+	text := fmt.Sprintf("%s %d at byte %d is unknown; use a later version of this package", what, number, at)
 	return &Error{Kind: ErrUnsupported, Offset: at, text: text}
 }
 
@@ -73,36 +67,37 @@ func damaged(field string, at uint64, expected, found any) error {
 	return &Error{Kind: ErrDamaged, Offset: int64(at), text: text}
 }
 
-func wrongSum(field string, at, expected, found uint64) error {
-	return damaged(field, at, fmt.Sprintf("%016x", expected), fmt.Sprintf("%016x", found))
-}
-
 func wrongLength(expected uint64, found int) error {
 	text := fmt.Sprintf("%d bytes expected, %d found; fetch or build the file again", expected, found)
 	return &Error{Kind: ErrDamaged, Offset: -1, text: text}
 }
 
-func secretError(text string) error {
-	return &Error{Kind: ErrSecret, Offset: -1, text: text}
+func secretError(problem string) error {
+	return &Error{Kind: ErrSecret, Offset: -1, text: problem + "; give WithSecret the one the filter was built with"}
 }
 
-// checkZeros refuses bytes other than zero; at is the offset of the first one in the file.
-func checkZeros(field string, part []byte, at uint64) error {
-	for len(part) > 0 {
-		n := len(part)
-		if n > len(zeros) {
-			n = len(zeros)
-		}
-		if !bytes.Equal(part[:n], zeros[:n]) {
-			for i, b := range part[:n] {
-				if b != 0 {
-					return damaged(field, at+uint64(i), 0, b)
-				}
-			}
-		}
-		part, at = part[n:], at+uint64(n)
+// checks has the first field that is wrong.
+type checks struct{ err error }
+
+func (c *checks) that(valid bool, field string, at uint64, expected, found any) {
+	if !valid && c.err == nil {
+		c.err = damaged(field, at, expected, found)
 	}
-	return nil
 }
 
-var zeros [64]byte
+// zeros refuses bytes other than zero; at is the offset of the first one in the file.
+func (c *checks) zeros(field string, part []byte, at uint64) {
+	if i := bytes.IndexFunc(part, func(r rune) bool { return r != 0 }); i >= 0 {
+		c.that(false, field, at+uint64(i), 0, part[i])
+	}
+}
+
+// lines compares the length of the data with the lines that the layout needs.
+func (c *checks) lines(data []byte, lines uint64) {
+	valid := uint64(len(data))/lineBytes == lines && len(data)%lineBytes == 0
+	c.that(valid, "data length", 24, fmt.Sprintf("%d lines of 64 bytes", lines), fmt.Sprintf("%d bytes", len(data)))
+}
+
+func (c *checks) sum(field string, at, expected, found uint64) {
+	c.that(expected == found, field, at, fmt.Sprintf("%016x", expected), fmt.Sprintf("%016x", found))
+}

@@ -1,6 +1,10 @@
 package petal
 
-import "math/bits"
+import (
+	"math/bits"
+	"reflect"
+	"unsafe"
+)
 
 // The hashes of files, by their number in the header.
 const (
@@ -51,14 +55,14 @@ func newHasher(algorithm uint16, seed [2]uint64, secret []byte) (hasher, error) 
 		return h, nil
 	case secretApart:
 		if secret == nil {
-			return hasher{}, secretError("it is not in the file; give WithSecret the one the filter was built with")
+			return hasher{}, secretError("it is not in the file")
 		}
 		if len(secret) != 16 {
-			return hasher{}, secretError("WithSecret needs 16 bytes; give the secret the filter was built with")
+			return hasher{}, secretError("its length is not 16 bytes")
 		}
 		key := [2]uint64{word(secret, 0), word(secret, 8)}
-		if siphash("petal secret", key, 2, 4) != seed[0] {
-			return hasher{}, secretError("the filter was built with another one; give WithSecret that one")
+		if siphash([]byte("petal secret"), key, 2, 4) != seed[0] {
+			return hasher{}, secretError("the filter was built with another one")
 		}
 		return hasher{sip: true, key: key}, nil
 	default:
@@ -66,12 +70,17 @@ func newHasher(algorithm uint16, seed [2]uint64, secret []byte) (hasher, error) 
 	}
 }
 
-// hash returns the hash of a key. It is a function because methods have no type parameters.
-func hash[K string | []byte](h *hasher, key K) uint64 {
+// hash returns the hash of a key.
+func (h *hasher) hash(key []byte) uint64 {
 	if h.sip {
 		return siphash(key, h.key, 1, 3)
 	}
-	return rapidhash(h, key)
+	return h.rapidhash(key)
+}
+
+// bytesOf returns the bytes of a text without a copy. They must not be changed.
+func bytesOf(text string) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer((*reflect.StringHeader)(unsafe.Pointer(&text)).Data)), len(text))
 }
 
 // fold returns the low word of a product XOR its high word.
@@ -80,21 +89,10 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-func load64[K string | []byte](key K, at int) uint64 {
-	_ = key[at+7]
-	return uint64(key[at]) | uint64(key[at+1])<<8 | uint64(key[at+2])<<16 | uint64(key[at+3])<<24 |
-		uint64(key[at+4])<<32 | uint64(key[at+5])<<40 | uint64(key[at+6])<<48 | uint64(key[at+7])<<56
-}
-
-func load32[K string | []byte](key K, at int) uint64 {
-	_ = key[at+3]
-	return uint64(key[at]) | uint64(key[at+1])<<8 | uint64(key[at+2])<<16 | uint64(key[at+3])<<24
-}
-
-func rapidhash[K string | []byte](h *hasher, key K) uint64 {
+func (h *hasher) rapidhash(key []byte) uint64 {
 	var a, b uint64
-	seed, length := h.seed, len(key)
-	left := uint64(length)
+	seed, length := h.seed, uint64(len(key))
+	left := length
 	switch {
 	case length > 16:
 		rest := key
@@ -102,27 +100,27 @@ func rapidhash[K string | []byte](h *hasher, key K) uint64 {
 			lanes := [7]uint64{seed, seed, seed, seed, seed, seed, seed}
 			for ; len(rest) > 112; rest = rest[112:] {
 				for i := range lanes {
-					lanes[i] = fold(load64(rest, 16*i)^h.secrets[i], load64(rest, 16*i+8)^lanes[i])
+					lanes[i] = fold(word(rest, 16*uint64(i))^h.secrets[i], word(rest, 16*uint64(i)+8)^lanes[i])
 				}
 			}
 			seed = lanes[0] ^ lanes[1] ^ lanes[2] ^ lanes[3] ^ lanes[4] ^ lanes[5] ^ lanes[6]
 			left = uint64(len(rest))
 		}
-		for at := 0; at+16 < len(rest); at += 16 {
+		for at := uint64(0); at+16 < left; at += 16 {
 			// Secrets 2, 2, 1, 1, 2, 1.
 			secret := h.secrets[1]
 			if at < 32 || at == 64 {
 				secret = h.secrets[2]
 			}
-			seed = fold(load64(rest, at)^secret, load64(rest, at+8)^seed)
+			seed = fold(word(rest, at)^secret, word(rest, at+8)^seed)
 		}
-		a, b = load64(key, length-16)^left, load64(key, length-8)
+		a, b = word(key, length-16)^left, word(key, length-8)
 	case length >= 8:
 		seed ^= left
-		a, b = load64(key, 0), load64(key, length-8)
+		a, b = word(key, 0), word(key, length-8)
 	case length >= 4:
 		seed ^= left
-		a, b = load32(key, 0), load32(key, length-4)
+		a, b = uint64(half(key, 0)), uint64(half(key, length-4))
 	case length > 0:
 		a, b = uint64(key[0])<<45|uint64(key[length-1]), uint64(key[length/2])
 	}
@@ -131,18 +129,17 @@ func rapidhash[K string | []byte](h *hasher, key K) uint64 {
 }
 
 // siphash returns SipHash-c-d of a key's bytes.
-func siphash[K string | []byte](bytes K, key [2]uint64, c, d int) uint64 {
+func siphash(bytes []byte, key [2]uint64, c, d int) uint64 {
 	s := sipState{
 		key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
 		key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573,
 	}
-	at := 0
-	for ; at+8 <= len(bytes); at += 8 {
-		s = s.add(load64(bytes, at), c)
-	}
 	last := uint64(len(bytes)) << 56
-	for i := at; i < len(bytes); i++ {
-		last |= uint64(bytes[i]) << (8 * (i - at))
+	for ; len(bytes) >= 8; bytes = bytes[8:] {
+		s = s.add(word(bytes, 0), c)
+	}
+	for i, b := range bytes {
+		last |= uint64(b) << (8 * i)
 	}
 	s = s.add(last, c)
 	s.v2 ^= 0xff

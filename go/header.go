@@ -12,7 +12,6 @@ const (
 	headerBytes = 256
 	page        = 4096
 	lineBytes   = 64
-	maxMetadata = 1 << 20
 	maxInserted = math.MaxInt64
 
 	layoutAt    = 10
@@ -58,22 +57,19 @@ func linesOf(n, unitsInLine uint64) uint64 { return (n + unitsInLine - 1) / unit
 
 // parseHeader checks the header, the length of the file and the metadata.
 func parseHeader(file []byte) (*header, error) {
+	start := file
+	if len(file) > len(magic) {
+		start = file[:len(magic)]
+	}
+	if len(start) == 0 || string(start) != magic[:len(start)] {
+		return nil, foreign(start)
+	}
 	if len(file) < headerBytes {
-		start := len(file)
-		if start > len(magic) {
-			start = len(magic)
-		}
-		if start == 0 || string(file[:start]) != magic[:start] {
-			return nil, foreign(file)
-		}
 		return nil, wrongLength(headerBytes, len(file))
 	}
 	short := func(at int) uint16 { return binary.LittleEndian.Uint16(file[at:]) }
-	if string(file[:len(magic)]) != magic {
-		return nil, foreign(file)
-	}
 	if version := short(8); version != 1 {
-		return nil, newer("version", 8, version)
+		return nil, unknown("version", 8, version)
 	}
 	h := &header{
 		layout: short(layoutAt), algorithm: short(36), probes: short(38), lanes: short(40),
@@ -85,77 +81,50 @@ func parseHeader(file []byte) (*header, error) {
 		h.parameters[i] = word(file, parameterAt+8*uint64(i))
 	}
 	if int(h.layout) >= len(typeNames) || typeNames[h.layout] == "" {
-		return nil, newer("layout", layoutAt, h.layout)
+		return nil, unknown("layout", layoutAt, h.layout)
 	}
-	if err := checkZeros("flags", file[12:16], 12); err != nil {
-		return nil, err
-	}
-	if err := checkZeros("reserved", file[42:48], 42); err != nil {
-		return nil, err
-	}
-	switch h.algorithm {
-	case rapid, sip13, rapidKeyed, secretApart:
-	default:
-		return nil, damaged("hash", 36, "1, 2, 5 or 6", h.algorithm)
-	}
-	if (h.algorithm == rapid || h.algorithm == secretApart) && h.seed[1] != 0 {
-		return nil, damaged("seed", 56, 0, h.seed[1])
-	}
+	var c checks
+	c.zeros("flags", file[12:16], 12)
+	c.zeros("reserved", file[42:48], 42)
+	known := h.algorithm == rapid || h.algorithm == sip13 || h.algorithm == rapidKeyed || h.algorithm == secretApart
+	c.that(known, "hash", 36, "1, 2, 5 or 6", h.algorithm)
+	c.that(h.algorithm == sip13 || h.algorithm == rapidKeyed || h.seed[1] == 0, "seed", 56, 0, h.seed[1])
 	metadataLength, dataLength := uint64(half(file, 32)), word(file, 24)
-	if metadataLength > maxMetadata {
-		return nil, damaged("metadata length", 32, "at most 1048576", metadataLength)
-	}
-	if at := linesOf(headerBytes+metadataLength, page) * page; h.dataAt != at {
-		return nil, damaged("data offset", 16, at, h.dataAt)
-	}
-	if h.inserted > maxInserted {
-		return nil, damaged("keys inserted", insertedAt, "at most 2^63 - 1", h.inserted)
-	}
+	c.that(metadataLength <= 1<<20, "metadata length", 32, "at most 2^20", metadataLength)
+	dataAt := linesOf(headerBytes+metadataLength, page) * page
+	c.that(h.dataAt == dataAt, "data offset", 16, dataAt, h.dataAt)
+	c.that(h.inserted <= maxInserted, "keys inserted", insertedAt, "at most 2^63 - 1", h.inserted)
 	rate := math.Float64frombits(word(file, 80))
-	if !(rate >= 0 && rate < 1) || math.Signbit(rate) {
-		return nil, damaged("target rate", 80, "0 to 1", rate)
+	c.that(rate >= 0 && rate < 1 && !math.Signbit(rate), "target rate", 80, "0 to 1", rate)
+	if c.err != nil {
+		return nil, c.err
 	}
-	if dataLength > math.MaxInt64 || uint64(len(file)) != h.dataAt+dataLength {
-		return nil, wrongLength(h.dataAt+dataLength, len(file))
+	if dataLength > math.MaxInt64 || uint64(len(file)) != dataAt+dataLength {
+		return nil, wrongLength(dataAt+dataLength, len(file))
 	}
 	metadata := file[headerBytes : headerBytes+metadataLength]
 	summed := append(append(make([]byte, 0, 248+len(metadata)), file[:248]...), metadata...)
-	if sum := checksum(summed); sum != word(file, 248) {
-		return nil, wrongSum("header checksum", 248, sum, word(file, 248))
-	}
-	if !utf8.Valid(metadata) {
-		return nil, damaged("metadata", headerBytes, "UTF-8", "other bytes")
-	}
+	c.sum("header checksum", 248, checksum(summed), word(file, 248))
+	c.that(utf8.Valid(metadata), "metadata", headerBytes, "UTF-8", "other bytes")
 	h.metadata = string(metadata)
-	return h, nil
+	return h, c.err
 }
 
-// checkParameters refuses parameters other than 0 after those that the layout uses.
-func (h *header) checkParameters(used int) error {
-	for i := used; i < len(h.parameters); i++ {
-		if h.parameters[i] != 0 {
-			return h.badParameter(i, 0)
-		}
+// parameter is the check of a parameter.
+func (c *checks) parameter(valid bool, h *header, i int, expected any) {
+	c.that(valid, fmt.Sprintf("parameter %d", i), parameterAt+8*uint64(i), expected, h.parameters[i])
+}
+
+// unused checks that parameters from a number on are 0.
+func (c *checks) unused(h *header, from int) {
+	for i := from; i < len(h.parameters); i++ {
+		c.parameter(h.parameters[i] == 0, h, i, 0)
 	}
-	return nil
 }
 
-func (h *header) badParameter(i int, expected any) error {
-	return damaged(fmt.Sprintf("parameter %d", i), parameterAt+8*uint64(i), expected, h.parameters[i])
-}
-
-// check refuses probes, lanes, and parameters from a number on, of a layout without them.
-func (h *header) check(parameters int) error {
-	if h.probes != 0 || h.lanes != 0 {
-		return damaged("probes and lanes", 38, 0, fmt.Sprintf("%d and %d", h.probes, h.lanes))
-	}
-	return h.checkParameters(parameters)
-}
-
-// checkLines compares the length of the data with the lines that the layout needs.
-func checkLines(data []byte, lines uint64) error {
-	if uint64(len(data))/lineBytes != lines || len(data)%lineBytes != 0 {
-		return damaged("data length", 24, fmt.Sprintf("%d lines of 64 bytes", lines), fmt.Sprintf("%d bytes", len(data)))
-	}
-	return nil
+// noProbes checks that probes and lanes are 0, and parameters from a number on.
+func (c *checks) noProbes(h *header, from int) {
+	c.that(h.probes == 0, "probes", 38, 0, h.probes)
+	c.that(h.lanes == 0, "lanes", 40, 0, h.lanes)
+	c.unused(h, from)
 }

@@ -18,11 +18,14 @@ func mapFile(path string) ([]byte, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	size := info.Size()
-	if !info.Mode().IsRegular() || size == 0 || int64(int(size)) != size {
-		return nil, nil, errNoMapping
+	size := int(info.Size())
+	if size == 0 {
+		return nil, func() error { return nil }, nil
 	}
-	data, err := syscall.Mmap(int(file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
+	var data []byte
+	if err = syscall.EFBIG; int64(size) == info.Size() {
+		data, err = syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
+	}
 	if err != nil {
 		return nil, nil, &os.PathError{Op: "map", Path: path, Err: err}
 	}

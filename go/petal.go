@@ -10,7 +10,6 @@ package petal
 
 import (
 	"encoding/binary"
-	"errors"
 	"os"
 )
 
@@ -54,12 +53,9 @@ func Open(path string, opts ...Option) (*Filter, error) {
 // the data gives wrong answers, but never an access outside of the file.
 //
 // Replace a mapped file by renaming another one, as petal does. If it is cut while it is mapped, the system stops the
-// program at the next query. Where files cannot be mapped, and on Windows, OpenMapped is Open.
+// program at the next query. On Windows the file is read, not mapped.
 func OpenMapped(path string, opts ...Option) (*Filter, error) {
 	file, unmap, err := mapFile(path)
-	if errors.Is(err, errNoMapping) {
-		return Open(path, opts...)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +67,6 @@ func OpenMapped(path string, opts ...Option) (*Filter, error) {
 	f.unmap = unmap
 	return f, nil
 }
-
-var errNoMapping = errors.New("files are not mapped here")
 
 // FromBytes verifies and opens the bytes of a file. The filter uses them: they must not change.
 func FromBytes(file []byte, opts ...Option) (*Filter, error) {
@@ -105,19 +99,17 @@ func load(file []byte, opts []Option) (*Filter, error) {
 	case bloom, classic, counting, countingClassic:
 		f.bits, err = loadBits(h, data)
 	case staticRibbon:
-		if err = h.check(2); err == nil {
-			columns, layers := field{h.parameters[0], parameterAt}, field{h.parameters[1], parameterAt + 8}
-			f.ribbonsAt[0] = h.dataAt
-			f.ribbons[0], err = loadRibbon(field{h.extent, extentAt}, columns, layers, data, h.dataAt)
+		var c checks
+		if c.noProbes(h, 2); c.err != nil {
+			return nil, c.err
 		}
+		columns, layers := field{h.parameters[0], parameterAt}, field{h.parameters[1], parameterAt + 8}
+		f.ribbonsAt[0] = h.dataAt
+		f.ribbons[0], err = loadRibbon(field{h.extent, extentAt}, columns, layers, data, h.dataAt)
 	case cascade:
-		if err = h.check(1); err == nil {
-			f.ribbons, f.ribbonsAt, err = loadCascade(h, data)
-		}
+		f.ribbons, f.ribbonsAt, err = loadCascade(h, data)
 	case staticFuse:
-		if err = h.check(6); err == nil {
-			f.fuse, err = loadFuse(h, data)
-		}
+		f.fuse, err = loadFuse(h, data)
 	default:
 		err = unsupported(typeNames[h.layout])
 	}
@@ -133,10 +125,10 @@ func load(file []byte, opts []Option) (*Filter, error) {
 }
 
 // Contains returns whether the filter contains a text, by its UTF-8 bytes.
-func (f *Filter) Contains(key string) bool { return f.containsHash(hash(&f.hasher, key)) }
+func (f *Filter) Contains(key string) bool { return f.containsHash(f.hasher.hash(bytesOf(key))) }
 
 // ContainsBytes returns whether the filter contains these bytes.
-func (f *Filter) ContainsBytes(key []byte) bool { return f.containsHash(hash(&f.hasher, key)) }
+func (f *Filter) ContainsBytes(key []byte) bool { return f.containsHash(f.hasher.hash(key)) }
 
 // ContainsUint64 returns whether the filter contains a number, by its 8 bytes, the lowest first. A number that was
 // inserted as text is another key.
@@ -170,12 +162,11 @@ func (f *Filter) Verify() error {
 	}
 	h := f.header
 	end := uint64(headerBytes + len(h.metadata))
-	if err := checkZeros("padding", f.file[end:h.dataAt], end); err != nil {
-		return err
-	}
 	data := f.file[h.dataAt:]
-	if sum := checksum(data); sum != h.dataSum {
-		return wrongSum("data checksum", h.dataAt, sum, h.dataSum)
+	var c checks
+	c.zeros("padding", f.file[end:h.dataAt], end)
+	if c.sum("data checksum", h.dataAt, checksum(data), h.dataSum); c.err != nil {
+		return c.err
 	}
 	if f.bits.data != nil {
 		return f.bits.verify(data, h.dataAt)

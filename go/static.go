@@ -8,12 +8,11 @@ import (
 // ribbon is the data of layout 8. Its directory is copied, so that queries stay within the data whatever becomes of
 // a mapped file.
 type ribbon struct {
-	layers        []layer
-	columns       uint64
-	cuts, rows    []byte
-	cutsEnd       uint64
-	rowsEnd       uint64
-	directoryEnds uint64
+	layers     []layer
+	columns    uint64
+	cuts, rows []byte
+	// cutsStart is in bytes; cutsEnd and rowsEnd are in half words of their part.
+	cutsStart, cutsEnd, rowsEnd uint64
 }
 
 // layer is a line of the directory; offsets are in half words.
@@ -28,48 +27,38 @@ type field struct{ value, at uint64 }
 
 // loadRibbon checks the directory and the lengths of the parts. dataAt is where the data begin in the file.
 func loadRibbon(extent, columns, layers field, data []byte, dataAt uint64) (*ribbon, error) {
-	if columns.value > 31 {
-		return nil, damaged("columns", columns.at, "0 to 31", columns.value)
+	var c checks
+	c.that(columns.value <= 31, "columns", columns.at, "0 to 31", columns.value)
+	exist := layers.value <= 16 && layers.value*lineBytes <= uint64(len(data))
+	if c.that(exist, "layers", layers.at, "at most 16, within the data", layers.value); c.err != nil {
+		return nil, c.err
 	}
-	if layers.value > 16 || layers.value*lineBytes > uint64(len(data)) {
-		return nil, damaged("layers", layers.at, "at most 16, within the data", layers.value)
-	}
-	r := &ribbon{
-		columns: columns.value, layers: make([]layer, layers.value), directoryEnds: layers.value * lineBytes,
-	}
+	r := &ribbon{columns: columns.value, layers: make([]layer, layers.value)}
 	for i := range r.layers {
-		at := uint64(i) * lineBytes
+		line, at := data[i*lineBytes:(i+1)*lineBytes], dataAt+uint64(i)*lineBytes
 		l := layer{
-			mix: (word(data, at) + 1) * mixB, shards: word(data, at+8), segments: word(data, at+16), wide: word(data, at+24),
+			mix: (word(line, 0) + 1) * mixB, shards: word(line, 8), segments: word(line, 16), wide: word(line, 24),
 			cutsAt: r.cutsEnd, rowsAt: r.rowsEnd,
 		}
-		if l.segments < 2 || l.segments > 1<<20 {
-			return nil, damaged("segments of a shard", dataAt+at+16, "2 to 2^20", l.segments)
-		}
-		if l.shards < 1 || l.shards > 1<<50/l.segments {
-			return nil, damaged("shards", dataAt+at+8, "1 to 2^50 / segments", l.shards)
-		}
-		if l.wide > l.shards*l.segments {
-			return nil, damaged("wide segments", dataAt+at+24, "at most all", l.wide)
-		}
-		if err := checkZeros("directory", data[at+32:at+64], dataAt+at+32); err != nil {
-			return nil, err
-		}
+		c.that(2 <= l.segments && l.segments <= 1<<20, "segments of a shard", at+16, "2 to 2^20", l.segments)
+		high, segments := bits.Mul64(l.shards, l.segments)
+		c.that(high == 0 && 1 <= segments && segments <= 1<<50, "shards", at+8, "1 to 2^50 / segments", l.shards)
+		c.that(l.wide <= segments, "wide segments", at+24, "at most all", l.wide)
+		c.zeros("directory", line[32:], at+32)
 		if i < len(r.layers)-1 {
 			l.cutsInShard = linesOf(linesOf(32*(l.segments-1), 64), 16)
 		}
 		r.cutsEnd += l.shards * l.cutsInShard
-		r.rowsEnd = l.segmentAt(l.shards*l.segments, r.columns)
+		r.rowsEnd = l.segmentAt(segments, r.columns)
 		r.layers[i] = l
 	}
-	if extent.value != r.rowsEnd {
-		return nil, damaged("extent", extent.at, r.rowsEnd, extent.value)
-	}
+	r.cutsStart = layers.value * lineBytes
 	rowsAt := layers.value + linesOf(r.cutsEnd, 16)
-	if err := checkLines(data, rowsAt+linesOf(r.rowsEnd, 16)); err != nil {
-		return nil, err
+	c.that(extent.value == r.rowsEnd, "extent", extent.at, r.rowsEnd, extent.value)
+	if c.lines(data, rowsAt+linesOf(r.rowsEnd, 16)); c.err != nil {
+		return nil, c.err
 	}
-	r.cuts, r.rows = data[r.directoryEnds:rowsAt*lineBytes], data[rowsAt*lineBytes:]
+	r.cuts, r.rows = data[r.cutsStart:rowsAt*lineBytes], data[rowsAt*lineBytes:]
 	return r, nil
 }
 
@@ -126,40 +115,36 @@ func (r *ribbon) compare(l *layer, segment, row, e uint64) bool {
 
 // verify checks the half words after the last ones.
 func (r *ribbon) verify(dataAt uint64) error {
-	at := dataAt + r.directoryEnds
-	if err := checkZeros("bits after the last cut", r.cuts[4*r.cutsEnd:], at+4*r.cutsEnd); err != nil {
-		return err
-	}
-	at += uint64(len(r.cuts))
-	return checkZeros("bits after the last row", r.rows[4*r.rowsEnd:], at+4*r.rowsEnd)
+	var c checks
+	cutsAt := dataAt + r.cutsStart
+	c.zeros("bits after the last cut", r.cuts[4*r.cutsEnd:], cutsAt+4*r.cutsEnd)
+	c.zeros("bits after the last row", r.rows[4*r.rowsEnd:], cutsAt+uint64(len(r.cuts))+4*r.rowsEnd)
+	return c.err
 }
 
 // loadCascade checks layout 9 and returns its two filters, and where they begin in the file.
 func loadCascade(h *header, data []byte) (filters [2]*ribbon, at [2]uint64, err error) {
-	if h.extent != 2 {
-		return filters, at, damaged("filters of a cascade", extentAt, 2, h.extent)
-	}
-	if h.capacity != h.inserted {
-		return filters, at, damaged("capacity", 72, h.inserted, h.capacity)
-	}
+	var c checks
+	c.noProbes(h, 1)
+	c.that(h.extent == 2, "filters of a cascade", extentAt, 2, h.extent)
+	c.that(h.capacity == h.inserted, "capacity", 72, h.inserted, h.capacity)
 	if len(data) < lineBytes {
-		return filters, at, checkLines(data, 1)
+		c.lines(data, 1)
+		return filters, at, c.err
 	}
 	number := func(i uint64) field { return field{word(data, 8*i), h.dataAt + 8*i} }
-	lines, rate, keys, rest := number(0), number(2), number(7), data[lineBytes:]
-	if lines.value > uint64(len(rest))/lineBytes {
-		return filters, at, damaged("lines of the first filter", lines.at, "at most those of the file", lines.value)
-	}
-	if rate := math.Float64frombits(rate.value); !(rate > 0 && rate < 1) {
-		return filters, at, damaged("rate of the first filter", h.dataAt+16, "0 to 1", rate)
-	}
-	if keys.value < h.inserted || keys.value > maxInserted {
-		return filters, at, damaged("keys of the second filter", keys.at, "at least the members", keys.value)
+	lines, keys, rest := number(0), number(7), data[lineBytes:]
+	rate := math.Float64frombits(word(data, 16))
+	c.that(lines.value <= uint64(len(rest))/lineBytes, "lines of a filter", lines.at, "at most all", lines.value)
+	c.that(rate > 0 && rate < 1, "rate of the first filter", h.dataAt+16, "0 to 1", rate)
+	valid := h.inserted <= keys.value && keys.value <= maxInserted
+	if c.that(valid, "keys of the second filter", keys.at, "at least the members", keys.value); c.err != nil {
+		return filters, at, c.err
 	}
 	first := lines.value * lineBytes
 	at = [2]uint64{h.dataAt + lineBytes, h.dataAt + lineBytes + first}
 	if filters[0], err = loadRibbon(number(1), number(3), number(4), rest[:first], at[0]); err == nil {
-		filters[1], err = loadRibbon(number(5), field{1, 0}, number(6), rest[first:], at[1])
+		filters[1], err = loadRibbon(number(5), field{value: 1}, number(6), rest[first:], at[1])
 	}
 	return filters, at, err
 }
@@ -175,29 +160,21 @@ type fuse struct {
 func loadFuse(h *header, data []byte) (*fuse, error) {
 	p := h.parameters
 	f := &fuse{data: data, width: p[0], logSegment: p[1], shards: p[2], segments: p[3], wide: p[4], mixer: mixB + 2*p[5]*mixA}
-	if p[0] > 31 {
-		return nil, h.badParameter(0, "0 to 31")
-	}
-	if p[1] > 16 {
-		return nil, h.badParameter(1, "0 to 16")
-	}
-	if f.segments < 4 || f.segments > 1<<31>>f.logSegment {
-		return nil, h.badParameter(3, "4, up to 2^31 slots")
-	}
-	if f.shards > 1<<50/(f.segments<<f.logSegment) || f.shards&(f.shards-1) != 0 {
-		return nil, h.badParameter(2, "a power of two or 0, and at most 2^50 slots")
-	}
-	if f.wide > f.shards*f.segments {
-		return nil, h.badParameter(4, "at most all segments")
-	}
-	if p[5] > 65535 {
-		return nil, h.badParameter(5, "0 to 65535")
-	}
-	if f.slots = f.shards * f.segments << f.logSegment; h.extent != f.slots {
-		return nil, damaged("extent", extentAt, f.slots, h.extent)
-	}
+	var c checks
+	c.noProbes(h, 6)
+	c.parameter(f.width <= 31, h, 0, "0 to 31")
+	c.parameter(f.logSegment <= 16, h, 1, "0 to 16")
+	c.parameter(4 <= f.segments && f.segments <= 1<<31>>f.logSegment, h, 3, "4, up to 2^31 slots")
+	high, slots := bits.Mul64(f.shards, f.segments<<f.logSegment)
+	valid := high == 0 && slots <= 1<<50 && f.shards&(f.shards-1) == 0
+	c.parameter(valid, h, 2, "a power of two or 0, and at most 2^50 slots")
+	c.parameter(f.wide <= f.shards*f.segments, h, 4, "at most all segments")
+	c.parameter(p[5] <= 65535, h, 5, "0 to 65535")
+	c.that(h.extent == slots, "extent", extentAt, slots, h.extent)
+	f.slots = slots
 	f.multipliersAt = linesOf(f.bitOf(f.slots), 64) * 8
-	return f, checkLines(data, linesOf(f.multipliersAt+8*f.shards, lineBytes))
+	c.lines(data, linesOf(f.multipliersAt+8*f.shards, lineBytes))
+	return f, c.err
 }
 
 // bitOf returns the first bit of a slot.
@@ -237,9 +214,12 @@ func (f *fuse) slot(slot uint64) uint64 {
 
 // verify checks the bits after the last slot and the last multiplier.
 func (f *fuse) verify(dataAt uint64) error {
-	if used := f.bitOf(f.slots) % 64; used != 0 && word(f.data, f.multipliersAt-8)>>used != 0 {
-		return damaged("bits after the last slot", dataAt+f.multipliersAt-8, 0, "a set bit")
+	var c checks
+	if used := f.bitOf(f.slots) % 64; used != 0 {
+		last := f.multipliersAt - 8
+		c.that(word(f.data, last)>>used == 0, "bits after the last slot", dataAt+last, 0, "a set bit")
 	}
 	end := f.multipliersAt + 8*f.shards
-	return checkZeros("bits after the last multiplier", f.data[end:], dataAt+end)
+	c.zeros("bits after the last multiplier", f.data[end:], dataAt+end)
+	return c.err
 }
