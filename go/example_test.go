@@ -1,20 +1,22 @@
 package petal_test
 
 import (
-	"errors"
 	"fmt"
 
 	petal "example.com/petal/go"
 )
 
 func ExampleOpen() {
-	filter, err := petal.Open("../testdata/conformance/bloom-rapid.petal")
+	filter, err := petal.Open("../testdata/conformance/bloom-metadata.petal")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(filter.Type(), filter.Contains("one"), filter.Contains("a key that is absent"))
-	// Output: bloom true false
+	fmt.Println(filter.Contains("one"), filter.Contains("a key that is absent"))
+	fmt.Println(filter.Type(), filter.Len(), filter.Metadata())
+	// Output:
+	// true false
+	// bloom 89 {"source":"布隆","note":"x"}
 }
 
 func ExampleOpenMapped() {
@@ -40,10 +42,4 @@ func ExampleWithSecret() {
 	// Output:
 	// ../testdata/conformance/bloom-secret-apart.petal: secret: it is not in the file; give WithSecret the one the filter was built with
 	// true <nil>
-}
-
-func ExampleError() {
-	_, err := petal.FromBytes([]byte("one,two,three"))
-	fmt.Println(errors.Is(err, petal.ErrForeign))
-	// Output: true
 }

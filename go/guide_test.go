@@ -20,16 +20,14 @@ func TestBlocksOfTheGuideRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	clone, _ := filepath.Abs("..")
-	folder, files := t.TempDir(), map[string][]byte{}
-	for _, name := range []string{"a.txt", "b.txt"} {
-		files[name], _ = os.ReadFile("../testdata/" + name)
-	}
+	folder := t.TempDir()
 	write := func(name string, data []byte) {
 		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, data := range files {
+	for _, name := range []string{"a.txt", "b.txt"} {
+		data, _ := os.ReadFile("../testdata/" + name)
 		write(name, data)
 	}
 	commands := 0

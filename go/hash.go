@@ -136,40 +136,35 @@ func siphash(bytes []byte, key [2]uint64, c, d int) uint64 {
 	}
 	last := uint64(len(bytes)) << 56
 	for ; len(bytes) >= 8; bytes = bytes[8:] {
-		s = s.add(word(bytes, 0), c)
+		s.v3 ^= word(bytes, 0)
+		s = s.rounds(c)
+		s.v0 ^= word(bytes, 0)
 	}
 	for i, b := range bytes {
 		last |= uint64(b) << (8 * i)
 	}
-	s = s.add(last, c)
+	s.v3 ^= last
+	s = s.rounds(c)
+	s.v0 ^= last
 	s.v2 ^= 0xff
-	for ; d > 0; d-- {
-		s = s.round()
-	}
+	s = s.rounds(d)
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3
 }
 
 type sipState struct{ v0, v1, v2, v3 uint64 }
 
-func (s sipState) add(word uint64, rounds int) sipState {
-	s.v3 ^= word
-	for ; rounds > 0; rounds-- {
-		s = s.round()
+func (s sipState) rounds(n int) sipState {
+	for ; n > 0; n-- {
+		s.v0 += s.v1
+		s.v1 = bits.RotateLeft64(s.v1, 13) ^ s.v0
+		s.v0 = bits.RotateLeft64(s.v0, 32)
+		s.v2 += s.v3
+		s.v3 = bits.RotateLeft64(s.v3, 16) ^ s.v2
+		s.v0 += s.v3
+		s.v3 = bits.RotateLeft64(s.v3, 21) ^ s.v0
+		s.v2 += s.v1
+		s.v1 = bits.RotateLeft64(s.v1, 17) ^ s.v2
+		s.v2 = bits.RotateLeft64(s.v2, 32)
 	}
-	s.v0 ^= word
-	return s
-}
-
-func (s sipState) round() sipState {
-	s.v0 += s.v1
-	s.v1 = bits.RotateLeft64(s.v1, 13) ^ s.v0
-	s.v0 = bits.RotateLeft64(s.v0, 32)
-	s.v2 += s.v3
-	s.v3 = bits.RotateLeft64(s.v3, 16) ^ s.v2
-	s.v0 += s.v3
-	s.v3 = bits.RotateLeft64(s.v3, 21) ^ s.v0
-	s.v2 += s.v1
-	s.v1 = bits.RotateLeft64(s.v1, 17) ^ s.v2
-	s.v2 = bits.RotateLeft64(s.v2, 32)
 	return s
 }

@@ -15,16 +15,15 @@ import (
 
 // Filter is an open file. Any number of goroutines may query it at the same time.
 type Filter struct {
-	header  *header
-	file    []byte
-	layout  uint16
-	hasher  hasher
+	header *header
+	file   []byte
+	layout uint16
+	hasher hasher
+	unmap  func() error
+	// By the layout, one of these; ribbons has both filters of a cascade.
 	bits    bitArray
-	ribbons [2]*ribbon
-	// ribbonsAt has the offsets of the data of ribbons in the file.
-	ribbonsAt [2]uint64
-	fuse      *fuse
-	unmap     func() error
+	ribbons []*ribbon
+	fuse    *fuse
 }
 
 // Option is an option of opening.
@@ -104,10 +103,10 @@ func load(file []byte, opts []Option) (*Filter, error) {
 			return nil, c.err
 		}
 		columns, layers := field{h.parameters[0], parameterAt}, field{h.parameters[1], parameterAt + 8}
-		f.ribbonsAt[0] = h.dataAt
+		f.ribbons = make([]*ribbon, 1)
 		f.ribbons[0], err = loadRibbon(field{h.extent, extentAt}, columns, layers, data, h.dataAt)
 	case cascade:
-		f.ribbons, f.ribbonsAt, err = loadCascade(h, data)
+		f.ribbons, err = loadCascade(h, data)
 	case staticFuse:
 		f.fuse, err = loadFuse(h, data)
 	default:
@@ -168,20 +167,17 @@ func (f *Filter) Verify() error {
 	if c.sum("data checksum", h.dataAt, checksum(data), h.dataSum); c.err != nil {
 		return c.err
 	}
-	if f.bits.data != nil {
-		return f.bits.verify(data, h.dataAt)
-	}
-	if f.fuse != nil {
-		return f.fuse.verify(h.dataAt)
-	}
-	for i, r := range f.ribbons {
-		if r != nil {
-			if err := r.verify(f.ribbonsAt[i]); err != nil {
-				return err
-			}
+	switch h.layout {
+	case staticRibbon, cascade:
+		for _, r := range f.ribbons {
+			r.verify(&c)
 		}
+	case staticFuse:
+		f.fuse.verify(&c, h.dataAt)
+	default:
+		f.bits.verify(&c, data, h.dataAt)
 	}
-	return nil
+	return c.err
 }
 
 // Type returns the type of the filter: bloom, classic, counting, counting-classic, static, static-fuse or cascade.
@@ -197,7 +193,7 @@ func (f *Filter) Metadata() string { return f.header.metadata }
 func (f *Filter) Close() error {
 	unmap := f.unmap
 	f.layout, f.file, f.unmap = closed, nil, nil
-	f.bits, f.ribbons, f.fuse = bitArray{}, [2]*ribbon{}, nil
+	f.bits, f.ribbons, f.fuse = bitArray{}, nil, nil
 	if unmap == nil {
 		return nil
 	}

@@ -78,13 +78,6 @@ func TestErrorsNameFileAndByte(t *testing.T) {
 	}
 }
 
-func TestMetadataAndLength(t *testing.T) {
-	f := openSet(t, "bloom-metadata")
-	if f.Metadata() != `{"source":"布隆","note":"x"}` || f.Len() != word(f.file, insertedAt) {
-		t.Errorf("%s, %d", f.Metadata(), f.Len())
-	}
-}
-
 func TestQueryAfterClosePanics(t *testing.T) {
 	f, err := OpenMapped(filepath.Join(conformance, "static-fuse.petal"))
 	if err != nil || f.Close() != nil || f.Close() != nil {

@@ -11,8 +11,8 @@ type ribbon struct {
 	layers     []layer
 	columns    uint64
 	cuts, rows []byte
-	// cutsStart is in bytes; cutsEnd and rowsEnd are in half words of their part.
-	cutsStart, cutsEnd, rowsEnd uint64
+	// cutsAt is an offset in the file; cutsEnd and rowsEnd are half words of their part.
+	cutsAt, cutsEnd, rowsEnd uint64
 }
 
 // layer is a line of the directory; offsets are in half words.
@@ -33,7 +33,7 @@ func loadRibbon(extent, columns, layers field, data []byte, dataAt uint64) (*rib
 	if c.that(exist, "layers", layers.at, "at most 16, within the data", layers.value); c.err != nil {
 		return nil, c.err
 	}
-	r := &ribbon{columns: columns.value, layers: make([]layer, layers.value)}
+	r := &ribbon{columns: columns.value, layers: make([]layer, layers.value), cutsAt: dataAt + layers.value*lineBytes}
 	for i := range r.layers {
 		line, at := data[i*lineBytes:(i+1)*lineBytes], dataAt+uint64(i)*lineBytes
 		l := layer{
@@ -52,13 +52,12 @@ func loadRibbon(extent, columns, layers field, data []byte, dataAt uint64) (*rib
 		r.rowsEnd = l.segmentAt(segments, r.columns)
 		r.layers[i] = l
 	}
-	r.cutsStart = layers.value * lineBytes
 	rowsAt := layers.value + linesOf(r.cutsEnd, 16)
 	c.that(extent.value == r.rowsEnd, "extent", extent.at, r.rowsEnd, extent.value)
 	if c.lines(data, rowsAt+linesOf(r.rowsEnd, 16)); c.err != nil {
 		return nil, c.err
 	}
-	r.cuts, r.rows = data[r.cutsStart:rowsAt*lineBytes], data[rowsAt*lineBytes:]
+	r.cuts, r.rows = data[layers.value*lineBytes:rowsAt*lineBytes], data[rowsAt*lineBytes:]
 	return r, nil
 }
 
@@ -114,23 +113,20 @@ func (r *ribbon) compare(l *layer, segment, row, e uint64) bool {
 }
 
 // verify checks the half words after the last ones.
-func (r *ribbon) verify(dataAt uint64) error {
-	var c checks
-	cutsAt := dataAt + r.cutsStart
-	c.zeros("bits after the last cut", r.cuts[4*r.cutsEnd:], cutsAt+4*r.cutsEnd)
-	c.zeros("bits after the last row", r.rows[4*r.rowsEnd:], cutsAt+uint64(len(r.cuts))+4*r.rowsEnd)
-	return c.err
+func (r *ribbon) verify(c *checks) {
+	c.zeros("bits after the last cut", r.cuts[4*r.cutsEnd:], r.cutsAt+4*r.cutsEnd)
+	c.zeros("bits after the last row", r.rows[4*r.rowsEnd:], r.cutsAt+uint64(len(r.cuts))+4*r.rowsEnd)
 }
 
-// loadCascade checks layout 9 and returns its two filters, and where they begin in the file.
-func loadCascade(h *header, data []byte) (filters [2]*ribbon, at [2]uint64, err error) {
+// loadCascade checks layout 9 and returns its two filters.
+func loadCascade(h *header, data []byte) ([]*ribbon, error) {
 	var c checks
 	c.noProbes(h, 1)
 	c.that(h.extent == 2, "filters of a cascade", extentAt, 2, h.extent)
 	c.that(h.capacity == h.inserted, "capacity", 72, h.inserted, h.capacity)
 	if len(data) < lineBytes {
 		c.lines(data, 1)
-		return filters, at, c.err
+		return nil, c.err
 	}
 	number := func(i uint64) field { return field{word(data, 8*i), h.dataAt + 8*i} }
 	lines, keys, rest := number(0), number(7), data[lineBytes:]
@@ -139,14 +135,15 @@ func loadCascade(h *header, data []byte) (filters [2]*ribbon, at [2]uint64, err 
 	c.that(rate > 0 && rate < 1, "rate of the first filter", h.dataAt+16, "0 to 1", rate)
 	valid := h.inserted <= keys.value && keys.value <= maxInserted
 	if c.that(valid, "keys of the second filter", keys.at, "at least the members", keys.value); c.err != nil {
-		return filters, at, c.err
+		return nil, c.err
 	}
-	first := lines.value * lineBytes
-	at = [2]uint64{h.dataAt + lineBytes, h.dataAt + lineBytes + first}
-	if filters[0], err = loadRibbon(number(1), number(3), number(4), rest[:first], at[0]); err == nil {
-		filters[1], err = loadRibbon(number(5), field{value: 1}, number(6), rest[first:], at[1])
+	end, at := lines.value*lineBytes, h.dataAt+lineBytes
+	first, err := loadRibbon(number(1), number(3), number(4), rest[:end], at)
+	if err != nil {
+		return nil, err
 	}
-	return filters, at, err
+	second, err := loadRibbon(number(5), field{value: 1}, number(6), rest[end:], at+end)
+	return []*ribbon{first, second}, err
 }
 
 // fuse is the data of layout 12.
@@ -213,13 +210,11 @@ func (f *fuse) slot(slot uint64) uint64 {
 }
 
 // verify checks the bits after the last slot and the last multiplier.
-func (f *fuse) verify(dataAt uint64) error {
-	var c checks
+func (f *fuse) verify(c *checks, dataAt uint64) {
 	if used := f.bitOf(f.slots) % 64; used != 0 {
 		last := f.multipliersAt - 8
 		c.that(word(f.data, last)>>used == 0, "bits after the last slot", dataAt+last, 0, "a set bit")
 	}
 	end := f.multipliersAt + 8*f.shards
 	c.zeros("bits after the last multiplier", f.data[end:], dataAt+end)
-	return c.err
 }
