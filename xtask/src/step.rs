@@ -111,6 +111,13 @@ impl Step {
         Self { command, shown: format!("{name} {}", args.join(" ")) }
     }
 
+    /// Runs the command in a folder, by its path from the root.
+    pub(crate) fn in_folder(mut self, folder: &str) -> Self {
+        self.command.current_dir(root().join(folder));
+        self.shown = format!("cd {folder}; {}", self.shown);
+        self
+    }
+
     /// Adds an environment variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);

@@ -1,0 +1,3 @@
+module example.com/petal/go
+
+go 1.19

@@ -1,0 +1,28 @@
+//! The readers of petal's files in other languages, which run the set in `testdata/conformance`.
+
+use crate::peers;
+use crate::step::{Result, Step, root, target_dir};
+
+/// Checks and tests the package in `go`, and fuzzes it for ten seconds. The program must be built.
+pub(crate) fn go() -> Result {
+    let bin = root().join(peers::HOME).join("go/bin");
+    let badly_formatted = Step::program(&bin.join("gofmt"), &["-l", "go"]).output();
+    match badly_formatted.as_deref() {
+        Some("") => {}
+        Some(files) => return Err(format!("`gofmt -w` formats {}", files.trim())),
+        None => return Err("`gofmt -l go` failed".to_owned()),
+    }
+    let go = |args: &[&str]| {
+        Step::program(&bin.join("go"), args)
+            .in_folder("go")
+            // The guide runs the program and `go`.
+            .with_path(&target_dir().join("debug"))
+            .with_path(&bin)
+            .run()
+    };
+    go(&["vet", "."])?;
+    go(&["test", "-race", "."])?;
+    // Minimizing an interesting input would take up to a minute.
+    let fuzz = ["-run=none", "-fuzz=FuzzFromBytes", "-fuzztime=10s", "-fuzzminimizetime=1x", "."];
+    go(&[&["test"], &fuzz[..]].concat())
+}
