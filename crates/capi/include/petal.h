@@ -201,7 +201,7 @@ int32_t petal_contains_batch(const petal_filter *filter,
 // Inserts a key. Returns 1 if it certainly was not in the filter, 0 if it may have been, and -1 after an error.
 //
 // # Safety
-// The pointers are valid as described, or NULL, and nobody else uses the filter.
+// The pointers are valid as described, or NULL, and nothing else uses the filter.
 int32_t petal_insert(petal_filter *filter,
                      const void *key,
                      size_t length,
@@ -214,7 +214,7 @@ int32_t petal_insert(petal_filter *filter,
 // Returns 0, or -1 after an error: keys before the one that failed are then in the filter.
 //
 // # Safety
-// The pointers are valid as described, or NULL, and nobody else uses the filter.
+// The pointers are valid as described, or NULL, and nothing else uses the filter.
 int32_t petal_insert_batch(petal_filter *filter,
                            const petal_keys *keys,
                            bool *new_keys,
@@ -226,7 +226,7 @@ int32_t petal_insert_batch(petal_filter *filter,
 // Returns 1 if a key was removed, 0 if it certainly was not in the filter, and -1 after an error.
 //
 // # Safety
-// The pointers are valid as described, or NULL, and nobody else uses the filter.
+// The pointers are valid as described, or NULL, and nothing else uses the filter.
 int32_t petal_remove(petal_filter *filter,
                      const void *key,
                      size_t length,
@@ -237,7 +237,7 @@ int32_t petal_remove(petal_filter *filter,
 // Returns 0, or -1 after an error: the filter is then unchanged.
 //
 // # Safety
-// The filters are valid and different, or NULL, and nobody else uses the first one.
+// The filters are valid and different, or NULL, and nothing else uses the first one.
 int32_t petal_union(petal_filter *filter, const petal_filter *other, petal_error *error);
 
 // Returns the name of the filter's type, such as "bloom", or of another program's format; "" for NULL. The text need

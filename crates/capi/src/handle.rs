@@ -1,7 +1,6 @@
 //! The filter behind a pointer of C.
 
 use std::ffi::CString;
-use std::fs::File;
 use std::path::Path;
 
 use petal::{
@@ -103,12 +102,8 @@ impl PetalFilter {
         Ok(Self::new(Kind::Owned(filter), ""))
     }
 
-    /// Maps a file of petal, or reads one of another program.
-    pub(crate) fn open(path: &Path, secret: Option<&Secret>) -> Result<Self, Failure> {
-        let file = File::open(path)?;
-        #[expect(unsafe_code, reason = "the caller of petal_open promises not to change the file")]
-        // SAFETY: as documented for petal_open.
-        let map = unsafe { Mapped::open(&file) }?;
+    /// Opens a mapped file of petal, or reads one of another program.
+    pub(crate) fn open(path: &Path, map: Mapped, secret: Option<&Secret>) -> Result<Self, Failure> {
         match AnyFilter::open_mapped_with(map, secret) {
             Ok(filter) => {
                 let metadata = filter.metadata().to_owned();

@@ -9,12 +9,13 @@ mod handle;
 mod spec;
 
 use std::ffi::{CStr, c_char, c_void};
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::ptr::null_mut;
 use std::slice::from_raw_parts;
 
-use petal::Secret;
+use petal::{Mapped, Secret};
 
 use error::Failure;
 pub use error::{PETAL_MESSAGE, PetalCode, PetalError};
@@ -107,7 +108,7 @@ unsafe fn filter<'a>(filter: *const PetalFilter) -> Result<&'a PetalFilter, Fail
 }
 
 /// # Safety
-/// As [`filter`], and nobody else uses it during the call.
+/// As [`filter`], and nothing else uses it during the call.
 unsafe fn filter_mut<'a>(filter: *mut PetalFilter) -> Result<&'a mut PetalFilter, Failure> {
     // SAFETY: as the caller promises.
     unsafe { filter.as_mut() }.ok_or_else(|| invalid("the filter is NULL"))
@@ -264,7 +265,10 @@ pub unsafe extern "C" fn petal_open(
     let run = || {
         // SAFETY: as the caller promises.
         let (path, secret) = unsafe { (text(path, "the path")?, self::secret(secret)) };
-        boxed(PetalFilter::open(Path::new(path), secret.as_ref()))
+        let path = Path::new(path);
+        // SAFETY: the caller promises that no process changes the file.
+        let map = unsafe { Mapped::open(&File::open(path)?) }?;
+        boxed(PetalFilter::open(path, map, secret.as_ref()))
     };
     // SAFETY: as the caller promises.
     unsafe { guarded(error, null_mut(), run) }
@@ -400,7 +404,7 @@ unsafe fn results<'a>(results: *mut bool, count: usize) -> Result<Option<&'a mut
 /// Inserts a key. Returns 1 if it certainly was not in the filter, 0 if it may have been, and -1 after an error.
 ///
 /// # Safety
-/// The pointers are valid as described, or NULL, and nobody else uses the filter.
+/// The pointers are valid as described, or NULL, and nothing else uses the filter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn petal_insert(
     filter: *mut PetalFilter,
@@ -424,7 +428,7 @@ pub unsafe extern "C" fn petal_insert(
 /// Returns 0, or -1 after an error: keys before the one that failed are then in the filter.
 ///
 /// # Safety
-/// The pointers are valid as described, or NULL, and nobody else uses the filter.
+/// The pointers are valid as described, or NULL, and nothing else uses the filter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn petal_insert_batch(
     filter: *mut PetalFilter,
@@ -449,7 +453,7 @@ pub unsafe extern "C" fn petal_insert_batch(
 /// Returns 1 if a key was removed, 0 if it certainly was not in the filter, and -1 after an error.
 ///
 /// # Safety
-/// The pointers are valid as described, or NULL, and nobody else uses the filter.
+/// The pointers are valid as described, or NULL, and nothing else uses the filter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn petal_remove(
     filter: *mut PetalFilter,
@@ -471,7 +475,7 @@ pub unsafe extern "C" fn petal_remove(
 /// Returns 0, or -1 after an error: the filter is then unchanged.
 ///
 /// # Safety
-/// The filters are valid and different, or NULL, and nobody else uses the first one.
+/// The filters are valid and different, or NULL, and nothing else uses the first one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn petal_union(
     filter: *mut PetalFilter,

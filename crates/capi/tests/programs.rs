@@ -47,7 +47,8 @@ impl Compiler {
     /// Compiles a program of tests/c, linked with the static or the shared library.
     fn compile(&self, source: &str, is_shared: bool, scratch: &Scratch) -> PathBuf {
         let libraries = libraries();
-        let program = scratch.file(&format!("{source}-{}-{is_shared}", self.program));
+        let name = Path::new(source).file_name().unwrap().to_str().unwrap();
+        let program = scratch.file(&format!("{name}-{}-{is_shared}", self.program));
         let mut command = Command::new(self.program);
         command
             .args([
@@ -98,6 +99,25 @@ fn programs_in_c_and_cpp_use_every_function() {
             }
         }
     }
+}
+
+/// The programs of docs/guides/c.md.
+#[test]
+fn programs_of_the_guide_run() {
+    let scratch = Scratch::new();
+    let page = fs::read_to_string(folder().join("../../docs/guides/c.md")).unwrap();
+    let mut outputs = Vec::new();
+    for (number, block) in page.split("```").skip(1).step_by(2).enumerate() {
+        let (language, code) = block.split_once('\n').unwrap();
+        let source = scratch.file(&format!("{number}.{language}"));
+        fs::write(&source, code).unwrap();
+        let compiler = &compilers(language == "cpp")[0];
+        let program = compiler.compile(source.to_str().unwrap(), true, &scratch);
+        let output = Command::new(program).current_dir(scratch.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        outputs.push(String::from_utf8(output.stdout).unwrap());
+    }
+    assert_eq!(outputs, ["1\n0\n", "1\n0\n", "1 0\n"]);
 }
 
 fn lines(name: &str) -> Vec<Value> {
