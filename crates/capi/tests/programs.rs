@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
@@ -99,6 +100,26 @@ fn programs_in_c_and_cpp_use_every_function() {
             }
         }
     }
+}
+
+/// The header is the list of what the library exports.
+#[test]
+fn shared_library_exports_the_functions_of_the_header() {
+    let library = libraries().join("libpetal_capi.so");
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let exported: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    let header = fs::read_to_string(folder().join("include/petal.h")).unwrap();
+    let declared = header.lines().filter(|line| !line.starts_with(['/', ' ']));
+    let name = |line: &'_ str| Some(line[line.find("petal_")?..].to_owned());
+    let declared: BTreeSet<String> = declared
+        .filter_map(|line| line.split_once('('))
+        .filter_map(|(before, _)| name(before.rsplit(['*', ' ']).next()?))
+        .collect();
+    assert!(
+        declared.iter().map(String::as_str).eq(exported.iter().copied()),
+        "{declared:?} {exported:?}"
+    );
 }
 
 /// The programs of docs/guides/c.md.
