@@ -16,6 +16,7 @@ mod loom;
 mod package;
 mod peers;
 mod python;
+mod readers;
 mod release;
 mod sanitize;
 mod step;

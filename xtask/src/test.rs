@@ -9,7 +9,9 @@ use std::thread;
 
 use crate::python::Tier;
 use crate::step::{self, Result};
-use crate::{browser, check, example, lab, loom, package, peers, python, release, sanitize, wasm};
+use crate::{
+    browser, check, example, lab, loom, package, peers, python, readers, release, sanitize, wasm,
+};
 
 /// Runs all tests; those with foreign programs and those with engines if selected.
 pub(crate) fn test(foreign: bool, engines: bool) -> Result {
@@ -64,7 +66,8 @@ fn spark_and_browser_tests(foreign: bool, engines: bool) -> Result {
 /// Runs the tests of the Python package, and those of the program and the module with foreign programs.
 fn python_and_foreign_tests(foreign: bool) -> Result {
     let own: &[Step] = &[|| python::run_tests(Tier::Own, &[])];
-    let with_foreign: &[Step] = &[|| python::run_tests(Tier::Foreign, &[]), peers::test];
+    let with_foreign: &[Step] =
+        &[|| python::run_tests(Tier::Foreign, &[]), peers::test, readers::java];
     run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
 

@@ -1,5 +1,7 @@
 package petal;
 
+import java.nio.ByteBuffer;
+
 /** Layouts 1 to 4: bits of blocked and classic Bloom filters, which counting filters have counters after. */
 final class BitTable extends Table {
     private final Source file;
@@ -41,6 +43,9 @@ final class BitTable extends Table {
 
     private boolean containsBlocked(long hash) {
         long block = at + 8 * lanes * Hash.part(hash, extent);
+        // A block of up to 128 bytes is in one piece, as both begin at multiples of its size.
+        ByteBuffer piece = file.piece(block);
+        int index = file.index(block);
         long low = hash * 0x9e3779b97f4a7c15L;
         long high = hash * 0x9fb21c651e98df25L;
         int start = (int) (low >>> 12);
@@ -48,7 +53,7 @@ final class BitTable extends Table {
             int lane = start + i & lanes - 1;
             long bit = (lane < 8 ? low : high) >>> 16 + 6 * (lane & 7);
             // A shift uses the lowest six bits of its distance.
-            if ((file.word(block + 8 * lane) >>> bit & 1) == 0) {
+            if ((piece.getLong(index + 8 * lane) >>> bit & 1) == 0) {
                 return false;
             }
         }

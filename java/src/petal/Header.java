@@ -31,16 +31,15 @@ final class Header {
     /** Checks the header against the length of the whole file. */
     Header(Source front, long length) throws PetalException {
         file = front;
-        if (front.length < LENGTH) {
-            for (int i = 0; i < Math.min(8, front.length) || i == 0; i++) {
-                if (front.length == 0 || front.get(i) != (byte) (MAGIC >>> 8 * i)) {
-                    throw PetalException.foreign();
-                }
-            }
-            throw PetalException.length(LENGTH, front.length);
+        boolean petal = front.length > 0;
+        for (int i = 0; i < Math.min(8, front.length); i++) {
+            petal &= front.get(i) == (byte) (MAGIC >>> 8 * i);
         }
-        if (front.word(0) != MAGIC) {
+        if (!petal) {
             throw PetalException.foreign();
+        }
+        if (front.length < LENGTH) {
+            throw PetalException.length(LENGTH, front.length);
         }
         int version = (int) field(8, 2);
         if (version != 1) {

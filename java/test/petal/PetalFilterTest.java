@@ -5,11 +5,13 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import com.sun.management.ThreadMXBean;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -127,6 +129,27 @@ public class PetalFilterTest {
         boolean equal = IntStream.range(0, 40).parallel().allMatch(round -> IntStream.range(0, expected.length)
                 .allMatch(key -> filter.contains(key + 990_000L) == expected[key]));
         assertTrue(equal);
+    }
+
+    @Test
+    public void queriesOfBytesAndNumbersAllocateNothing() throws IOException {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long thread = Thread.currentThread().getId();
+        byte[] bytes = new byte[200];
+        for (String name : new String[] {"bloom-sip", "classic-rapid", "static-layers", "static-fuse", "cascade-rapid"}) {
+            PetalFilter filter = PetalFilter.map(conformance(name + ".petal"));
+            long least = Long.MAX_VALUE;
+            for (int round = 0; round < 5; round++) {
+                long before = threads.getThreadAllocatedBytes(thread);
+                for (long key = 0; key < 10_000; key++) {
+                    bytes[0]++;
+                    filter.contains(key);
+                    filter.contains(bytes);
+                }
+                least = Math.min(least, threads.getThreadAllocatedBytes(thread) - before);
+            }
+            assertTrue(name + ": " + least, least < 10_000);
+        }
     }
 
     /** Five gibibytes of a blocked filter, of which only one block is written. */
