@@ -13,14 +13,14 @@ import java.util.List;
 /**
  * The bytes of a file, in memory or mapped: pieces of 2^log bytes, because a buffer has at most 2^31.
  *
- * <p>Each piece also has the first {@link #OVERLAP} bytes of the next one, so that no number and no stripe of a
- * checksum is in two pieces.
+ * <p>Each piece also has the first {@link #OVERLAP} bytes of the next one, so that no number is in two pieces. A block of
+ * 64 or 128 bytes that begins at a multiple of its size is not either.
  */
 final class Source {
     /** A gibibyte. */
     static final int LOG = 30;
 
-    static final int OVERLAP = 64;
+    static final int OVERLAP = 8;
 
     final long length;
     private final int log;
@@ -91,7 +91,7 @@ final class Source {
         return (int) Math.min((1L << log) + OVERLAP, length - at);
     }
 
-    /** Returns the piece with an offset, and at least 63 bytes after it unless the file ends. */
+    /** Returns the piece with an offset. */
     ByteBuffer piece(long at) {
         return pieces[(int) (at >>> log)];
     }

@@ -91,6 +91,7 @@ final class Xxh3 {
         return avalanche(sum);
     }
 
+    /** Adds a stripe. One of data begins at a multiple of 64, and a header is one piece. */
     private static void add(long[] sums, Source source, long at, int secret) {
         ByteBuffer piece = source.piece(at);
         int index = source.index(at);

@@ -158,6 +158,35 @@ public class ConformanceTest {
         }
     }
 
+    /** What the set lacks: bits after the last one, and sizes of 2^64, which are 0. */
+    @Test
+    public void unusedBitsAndOverflowsAreRefused() throws IOException {
+        assertRefused("bloom-rapid", 4224, 56, 1);
+        assertRefused("cascade-rapid", 4608, 72, 1);
+        assertRefused("classic-odd", 4224, 4216, 1L << 63);
+        assertRefused("static-layers", 11328, 4408, 1);
+        assertRefused("static-layers", 11328, 11320, 1L << 63);
+        assertRefused("static-fuse-many-bits", 6080, 6016, 1L << 63);
+        assertRefused("static-fuse-many-bits", 6080, 6072, 1L << 63);
+        assertRefused("bloom-rapid", 4096, 64, 1L << 58);
+        assertRefused("static-one", 4160, 64, 0, 4104, 1L << 62, 4112, 4, 4120, 0);
+        assertRefused("static-fuse-one", 4096, 64, 0, 104, 0, 112, 1L << 62, 120, 4, 128, 0);
+    }
+
+    /** Writes words at offsets of a file of some length and repairs it. */
+    private static void assertRefused(String name, int length, long... edits) throws IOException {
+        byte[] file = Arrays.copyOf(Files.readAllBytes(SET.resolve(name + ".petal")), length);
+        for (int i = 0; i < edits.length; i += 2) {
+            put(file, (int) edits[i], edits[i + 1]);
+        }
+        repair(file, 4096);
+        PetalException refused = assertThrows(name, PetalException.class, () -> PetalFilter.fromBytes(file));
+        assertEquals(PetalException.Kind.DAMAGED, refused.kind());
+        // Not for its checksum.
+        assertTrue(refused.getMessage(), refused.offset() != 240 && refused.offset() != 248);
+        assertQueriesReturn(file, null);
+    }
+
     /** Opens a file without verifying it, if that is possible, and asks it. */
     private static void assertQueriesReturn(byte[] file, byte[] secret) {
         for (int log : LOGS) {
