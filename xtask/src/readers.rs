@@ -26,3 +26,11 @@ pub(crate) fn go() -> Result {
     let fuzz = ["-run=none", "-fuzz=FuzzFromBytes", "-fuzztime=10s", "-fuzzminimizetime=1x", "."];
     go(&[&["test"], &fuzz[..]].concat())
 }
+
+/// Builds the reader for Java, and runs its tests; those of its page use the program of the other tests.
+pub(crate) fn java() -> Result {
+    Step::script("java/build.sh", &["--test"])
+        .env("PETAL", &target_dir().join("debug/petal").to_string_lossy())
+        .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
+        .run()
+}

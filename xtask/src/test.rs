@@ -67,7 +67,7 @@ fn spark_and_browser_tests(foreign: bool, engines: bool) -> Result {
 fn python_and_foreign_tests(foreign: bool) -> Result {
     let own: &[Step] = &[|| python::run_tests(Tier::Own, &[])];
     let with_foreign: &[Step] =
-        &[|| python::run_tests(Tier::Foreign, &[]), peers::test, readers::go];
+        &[|| python::run_tests(Tier::Foreign, &[]), peers::test, readers::go, readers::java];
     run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
 

@@ -328,8 +328,10 @@ fn hostile<'a>(cases: &'a [Case], files: &[Vec<u8>]) -> Vec<(Hostile<'a>, Vec<u8
         (40, short(7)),
         (40, short(u16::MAX)),
         (42, vec![1]),
+        (56, vec![1]),
         (64, word(0)),
         (64, word(1 << 50)),
+        (64, word(1 << 58)),
         (64, word(1 << 63)),
         (64, word(u64::MAX)),
         (80, word(f64::NAN.to_bits())),
@@ -338,7 +340,8 @@ fn hostile<'a>(cases: &'a [Case], files: &[Vec<u8>]) -> Vec<(Hostile<'a>, Vec<u8
         (239, vec![1]),
         (4095, vec![1]),
     ];
-    let parameters = [0, 1, 2, 3, 16, 31, 64, 1 << 20, 1 << 32, 1 << 50, u64::MAX];
+    let parameters =
+        [0, 1, 2, 3, 16, 31, 64, 1 << 20, 1 << 32, 1 << 50, 1 << 58, 1 << 62, u64::MAX];
     let mut hostile = Vec::new();
     let mut add =
         |case: &'a Case, file: &[u8], edits: &[(usize, Vec<u8>)], length, repair: bool| {
@@ -389,10 +392,15 @@ fn hostile<'a>(cases: &'a [Case], files: &[Vec<u8>]) -> Vec<(Hostile<'a>, Vec<u8
         // The first lines of the data: directories, blocks, counters.
         let data = u64::from_le_bytes(file[16..24].try_into().unwrap()) as usize;
         for at in (data..length.min(data + 128)).step_by(8) {
-            for value in [0, 1, 1 << 20, 1 << 40, u64::MAX] {
+            for value in [0, 1, 1 << 20, 1 << 40, 1 << 62, u64::MAX] {
                 add(case, file, &[(at, word(value))], length, true);
             }
         }
+        // Bits behind the parts of the data, and another capacity.
+        for at in (data + 63..length).step_by(64) {
+            add(case, file, &[(at, vec![file[at] | 0x80])], length, true);
+        }
+        add(case, file, &[(72, vec![file[72] ^ 1])], length, true);
         // Damage that only checksums show.
         for at in [20, 70, 90, 200, 244, 250, data, length - 1] {
             add(case, file, &[(at, vec![file[at] ^ 0x10])], length, false);
