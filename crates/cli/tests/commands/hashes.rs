@@ -192,6 +192,8 @@ fn bytes_of_hashes_have_a_length() {
     assert!(output.err.contains(expected), "{}", output.err);
     let output = dir.run(&format!("explain f {md5}"));
     assert!(output.err.contains(expected), "{}", output.err);
+    let explained = dir.run(&format!("explain f {}", hashes[0])).text();
+    assert!(explained.contains("(20 bytes, after unhex)"), "{explained}");
     dir.write("sums", format!("12,{md5},{},a\n", hashes[0]));
     assert_eq!(dir.run("check -c --sums f sums").text(), "1\n");
     // Other lengths are added: any may be looked up.

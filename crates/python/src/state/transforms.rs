@@ -22,9 +22,9 @@ pub(crate) fn recorded(metadata: &str) -> PyResult<KeyChanges> {
     })
 }
 
-/// Returns the names of transforms.
+/// Returns the names of transforms that have one.
 pub(crate) fn names(list: &[Transform]) -> Vec<String> {
-    list.iter().map(ToString::to_string).collect()
+    list.iter().filter(|transform| transform.has_name()).map(ToString::to_string).collect()
 }
 
 /// Returns the changes for keys that are added to the filter with this metadata: those that it records,

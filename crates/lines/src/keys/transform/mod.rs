@@ -225,6 +225,13 @@ impl Transform {
         to.extend_from_slice(changed.as_deref().unwrap_or(key));
     }
 
+    /// Returns whether a name stands for the transform. The one that only refuses other lengths of bytes has
+    /// none.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        !matches!(self, T::ToCase(HexShape { case: HexCase::Bytes, .. }))
+    }
+
     /// Returns whether the result is a digest, from which the key cannot be computed.
     #[must_use]
     pub fn is_digest(&self) -> bool {
@@ -272,10 +279,11 @@ pub fn transform_key(key: &[u8], transforms: &[Transform]) -> Result<Vec<u8>, St
     Ok(key)
 }
 
-/// Returns the names of transforms, separated by commas.
+/// Returns the names of transforms that have one, separated by commas.
 #[must_use]
 pub fn transforms_text(transforms: &[Transform]) -> String {
-    let names: Vec<_> = transforms.iter().map(ToString::to_string).collect();
+    let named = transforms.iter().filter(|transform| transform.has_name());
+    let names: Vec<_> = named.map(ToString::to_string).collect();
     names.join(",")
 }
 
