@@ -163,7 +163,7 @@ fn wrong_answers_are_one_line() {
 #[test]
 fn addresses_are_masked_wherever_filters_are_named() {
     let dir = TestDir::new();
-    dir.write("members", "0A\n0B\n");
+    dir.write("members", "0A\nword\n");
     dir.write("t.csv", "a,b\n");
     dir.write("crlf", "0a\r\n0b\r\n");
     dir.run("build --type static -p 1e-6 -o known.petal members").ok();
