@@ -228,11 +228,11 @@ mod tests {
         // One line is a key of both filters, after its change or before.
         let lines: [&[u8]; 5] = [b"1", b"x", b"31", b"", b"2"];
         let mut words = Vec::new();
-        let bad = hash.hash_lines(lines.into_iter(), &mut words).unwrap_err();
+        let bad = LineHash::hash_lines(&hash, lines.into_iter(), &mut words).unwrap_err();
         assert_eq!(bad.line, 1);
         let lines: [&[u8]; 4] = [b"1", b"31", b"", b"2"];
         words.clear();
-        hash.hash_lines(lines.into_iter(), &mut words).unwrap();
+        LineHash::hash_lines(&hash, lines.into_iter(), &mut words).unwrap();
         assert_eq!(words[8..12], [7, u64::from(b'1'), 0, 0], "{words:?}");
         let mut found = BatchResults::new();
         group.contains_hashes(&words, &mut found).unwrap();

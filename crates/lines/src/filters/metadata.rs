@@ -560,7 +560,8 @@ mod tests {
         // The result must have the length of the keys, so queries may be digests already.
         let long = HexShape { length: Some(40), ..shape };
         let spelling = Some(Spelling::new(LineEnds::Lf, Some(long)));
-        let asked = recorded(&queried).adopt_for_queries(spelling, &list("trim"));
+        let changes = recorded(&queried);
+        let asked = changes.adopt_for_queries(spelling, &list("trim"));
         assert_eq!(asked, Ok(vec![Transform::Trim, Transform::ToCase(long)]));
         assert_eq!(recorded(&queried).adopt(&[]), Ok(list("trim")));
         assert_eq!(recorded(&queried).adopt(&list("sha1")), Err(&list("trim")[..]));
