@@ -233,7 +233,7 @@ mod tests {
         let lines: [&[u8]; 4] = [b"1", b"31", b"", b"2"];
         words.clear();
         LineHash::hash_lines(&hash, lines.into_iter(), &mut words).unwrap();
-        assert_eq!(words[8..12], [7, u64::from(b'1'), 0, 0], "{words:?}");
+        assert_eq!(words[4..8], [0, 0, 7, u64::from(b'1')], "{words:?}");
         let mut found = BatchResults::new();
         group.contains_hashes(&words, &mut found).unwrap();
         assert_eq!(found.iter().collect::<Vec<_>>(), [1, 4, 7]);
