@@ -159,3 +159,59 @@ fn wrong_answers_are_one_line() {
         }
     }
 }
+
+#[test]
+fn addresses_are_masked_wherever_filters_are_named() {
+    let dir = TestDir::new();
+    dir.write("members", "0A\nword\n");
+    dir.write("t.csv", "a,b\n");
+    dir.write("crlf", "0a\r\n0b\r\n");
+    dir.run("build --type static -p 1e-6 -o known.petal members").ok();
+    dir.run("build --type static --keyed --secret-file key -o keyed.petal members").ok();
+    let mut broken = dir.read("known.petal");
+    broken[100] ^= 1;
+    let unmasked = |file: Vec<u8>| {
+        let (address, _) = serve(file, Answers::Right);
+        address.replace("http://", "http://USER:PASSWORD@") + "?SIGNATURE"
+    };
+    let [known, keyed, broken] =
+        [dir.read("known.petal"), dir.read("keyed.petal"), broken].map(unmasked);
+    for (args, expected) in [
+        (format!("check --which --filter {known} members"), "known.petal?***\t0A"),
+        (format!("check {keyed} members"), "its secret is in a file of its own"),
+        (format!("check {broken} members"), "damaged"),
+        (format!("check -v {known} crlf"), "end with CRLF"),
+        (format!("check --column 1,2 {known} t.csv"), "a key of several fields"),
+        (format!("check --key-transform trim {known} members"), "were not changed"),
+        (format!("check --assert-members crlf {known} members"), "--assert-members: "),
+        (format!("check --format dcso {known} members"), "--format: http://***@"),
+        (format!("check --key-type int64 {known} members"), "--key-type: http://***@"),
+        ("check http://USER:PASSWORD@127.0.0.1:1/f?SIGNATURE known.petal".to_owned(), "refused"),
+        (format!("build --counts -o f {known}"), "is an address, expected a file"),
+        (format!("build --prefix-from-name -o f {known}"), "is an address, expected a file"),
+        (format!("info {known}"), "download it first"),
+        (format!("merge -o f known.petal {known}"), "download it first"),
+    ] {
+        let run = dir.run(&args);
+        let printed = String::from_utf8_lossy(&run.out).into_owned() + &run.err;
+        assert!(printed.contains(expected) && printed.contains("***"), "{args}: {printed}");
+        for secret in ["USER", "PASSWORD", "SIGNATURE"] {
+            assert!(!printed.contains(secret), "{args}: {printed}");
+        }
+    }
+}
+
+#[test]
+fn lines_of_a_batch_are_asked_in_bounded_memory() {
+    let dir = TestDir::new();
+    let low = dir.run("check -m 16M https://localhost/known.petal some").failure();
+    assert_eq!(low, "petal: -m: 16 MiB is too little, at least 32 MiB is needed; raise -m");
+    let lines: String = (0..30_000).map(|n| format!("{n}\n")).collect();
+    dir.write("some", &lines);
+    // 20 places of a line far from each other.
+    dir.run("build --type classic -n 4e7 -p 1e-6 -o known.petal some").ok();
+    let (address, _) = serve(dir.read("known.petal"), Answers::OtherVersions);
+    let run = run_with_input(dir.petal(&format!("check -j 2 -m 64M {address} some")), b"");
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(run.peak >> 20 < 80, "{} MiB", run.peak >> 20);
+}

@@ -77,6 +77,22 @@ impl Secret {
         Some(Self(bytes))
     }
 
+    /// Reads a secret from a file that [`parse`](Self::parse) reads the content of.
+    ///
+    /// # Errors
+    /// If the file cannot be read; with [`InvalidData`](std::io::ErrorKind::InvalidData) if it is no secret.
+    #[cfg(feature = "std")]
+    pub fn read_from(path: &std::path::Path) -> std::io::Result<Self> {
+        use std::io::Read as _;
+        let mut content = Vec::new();
+        // More bytes than a secret has.
+        std::fs::File::open(path)?.take(64).read_to_end(&mut content)?;
+        Self::parse(&content).ok_or_else(|| {
+            let text = "is no secret, expected 32 hexadecimal digits or 16 bytes";
+            std::io::Error::new(std::io::ErrorKind::InvalidData, text)
+        })
+    }
+
     /// Returns the check value, by which a file recognizes its secret.
     fn check_value(&self) -> [u8; 8] {
         let mut sip = SipHasher24::new_with_key(&self.0);

@@ -143,6 +143,14 @@ impl RemoteFilter {
         inserted
     }
 
+    /// Returns the maximum number of ranges that are read for a hash at a time.
+    #[must_use]
+    pub fn ranges_per_hash(&self) -> usize {
+        let of = |stage: usize| self.stages[stage].reads(&self.query(0, 0, stage)).len();
+        // Those of a static filter are two, or one for some hashes.
+        (0..self.stages.len()).map(of).max().unwrap_or(0).max(2)
+    }
+
     /// Looks up hashes made with [`hash_spec`](Self::hash_spec); `found` gets a result for each.
     ///
     /// Cost: one read for each filter of the file, and one more for each layer of bumped keys; 64 to 256

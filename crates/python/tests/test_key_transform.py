@@ -132,8 +132,15 @@ def test_queries_are_changed_as_the_filter_records(tmp_path: Path, program: Path
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
     for filter in (tmp_path / "theirs", petal.open(tmp_path / "theirs"), petal.load(tmp_path / "theirs")):
         assert list(petal.check(filter, words)) == [b"password"]
-        with pytest.raises(petal.IncompatibleError, match="changed by 'sha1,uppercase', not by 'trim'"):
-            petal.check(filter, words, key_transform=["trim"])
+        with pytest.raises(petal.InputError, match="found 'password', expected 40 hexadecimal digits"):
+            list(petal.check(filter, words, key_transform=["trim"]))
+        hashes = digests(tmp_path, "lower", "password", "other")
+        assert len(list(petal.check(filter, hashes, key_transform=["uppercase"]))) == 1
+    several = tmp_path / "several"
+    several.write_text(f"{'0' * 32}\n{listed.read_text()}")
+    petal.build(several, tmp_path / "lengths", query_transform="sha1")
+    with pytest.raises(petal.IncompatibleError, match="queries of the filter are changed by 'sha1', not by 'trim'"):
+        petal.check(tmp_path / "lengths", words, key_transform=["trim"])
     opened = petal.open(tmp_path / "theirs")
     assert (opened.key_transform, opened.query_transform) == ([], ["sha1", "uppercase"])
     assert "password" not in opened and petal.transform_key("password", opened.query_transform) in opened

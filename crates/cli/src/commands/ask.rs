@@ -1,32 +1,62 @@
 //! `check` of passwords that are typed at a terminal: they are not shown, and kept nowhere.
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::os::fd::AsFd as _;
 
 use petal::BatchResults;
-use petal_lines::{FilterGroup, LineFilter as _, LineHash as _, Source};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use petal_lines::{Fields, FilterGroup, LineFilter as _, LineHash as _, Source};
 
 use super::print;
 use crate::args::CheckArgs;
 use crate::error::{Failure, Outcome, Result};
+use crate::process::hidden_terminal::HiddenTerminal;
 
-/// Returns whether keys are typed, and only whether they are known is wanted.
-pub(super) fn is_asked(args: &CheckArgs, inputs: &[Source]) -> bool {
-    let is_plain = !args.invert && !args.count && !args.which;
-    let is_plain = is_plain && args.output.is_none() && args.allow.is_none();
-    is_plain && matches!(inputs, [Source::Stdin]) && std::io::stdin().is_terminal()
+/// Returns whether keys are typed.
+pub(super) fn are_typed(inputs: &[Source]) -> bool {
+    inputs.contains(&Source::Stdin) && std::io::stdin().is_terminal()
+}
+
+/// Returns an error for what goes with lines only: typed passwords would be shown.
+pub(super) fn refuse_options(args: &CheckArgs, inputs: &[Source], fields: &Fields) -> Result<()> {
+    let others = [
+        (args.invert, "-v"),
+        (args.count, "-c"),
+        (args.which, "--which"),
+        (args.output.is_some(), "-o"),
+        (args.allow.is_some(), "--allow"),
+        (matches!(fields, Fields::Columns(_)), "--column"),
+        (matches!(fields, Fields::Json(_)), "--json-key"),
+        (inputs.len() > 1, "other inputs"),
+    ];
+    match others.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, other)) => Err(Failure::Message(format!(
+            "standard input: is a terminal, which would show passwords that are typed, with {other}; leave \
+             that out, or use a pipe"
+        ))),
+    }
 }
 
 /// Reads keys until the end of the input, and says of each whether a filter contains it.
 pub(super) fn run(filters: &FilterGroup<'_>) -> Result<Outcome> {
+    let failed = |error: std::io::Error| Failure::Message(format!("standard input: {error}"));
     let hash = filters.line_hash();
     let (mut words, mut found) = (Vec::new(), BatchResults::new());
     let mut outcome = Outcome::NoneFound;
-    while let Some(key) = read_hidden("key: ")? {
+    let _hidden = HiddenTerminal::new().map_err(|error| failed(error.into()))?;
+    loop {
+        show("key: ");
+        let typed = read_line().map_err(failed)?;
+        show("\n");
+        let key = match typed {
+            Typed::Line(key) => key,
+            Typed::End => return Ok(outcome),
+            Typed::Interrupt => return Ok(Outcome::Interrupted),
+        };
         words.clear();
-        let hashed = hash.hash_lines(std::iter::once(&key[..]), &mut words);
-        hashed.map_err(|bad| Failure::Message(bad.why))?;
+        if let Err(bad) = hash.hash_lines(std::iter::once(&key[..]), &mut words) {
+            show(&format!("{}\n", bad.why));
+            continue;
+        }
         filters.contains_hashes(&words, &mut found)?;
         let is_known = found.count_ones() > 0;
         if is_known {
@@ -34,55 +64,34 @@ pub(super) fn run(filters: &FilterGroup<'_>) -> Result<Outcome> {
         }
         print(if is_known { "known\n" } else { "not known\n" })?;
     }
-    Ok(outcome)
 }
 
-/// A terminal that shows nothing that is typed, and sends every key at once; as before when it is
-/// dropped. A signal from the keyboard would end the program before that, so it is only a key.
-struct HiddenTerminal(Termios);
-
-impl HiddenTerminal {
-    fn new() -> rustix::io::Result<Self> {
-        let before = tcgetattr(std::io::stdin().as_fd())?;
-        let mut hidden = before.clone();
-        hidden.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        tcsetattr(std::io::stdin().as_fd(), OptionalActions::Now, &hidden)?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for HiddenTerminal {
-    fn drop(&mut self) {
-        let _ = tcsetattr(std::io::stdin().as_fd(), OptionalActions::Now, &self.0);
-    }
+/// What was typed at a hidden terminal.
+enum Typed {
+    Line(Vec<u8>),
+    End,
+    Interrupt,
 }
 
 const INTERRUPT: u8 = 3;
 const END: u8 = 4;
 const BACKSPACE: [u8; 2] = [8, 127];
 
-/// Reads a line that is not shown; `None` at the end of the input.
-fn read_hidden(prompt: &str) -> Result<Option<Vec<u8>>> {
-    let failed = |error: std::io::Error| Failure::Message(format!("standard input: {error}"));
-    let terminal = HiddenTerminal::new().map_err(|error| failed(error.into()))?;
-    show(prompt);
+fn read_line() -> std::io::Result<Typed> {
     let mut line = Vec::new();
-    let ended = loop {
+    loop {
         let mut byte = [0];
-        match std::io::stdin().lock().read(&mut byte).map_err(failed)? {
-            0 => break true,
-            _ => match byte[0] {
-                b'\n' | b'\r' => break false,
-                INTERRUPT => break true,
-                END if line.is_empty() => break true,
-                erase if BACKSPACE.contains(&erase) => erase_character(&mut line),
-                byte => line.push(byte),
-            },
+        if std::io::stdin().lock().read(&mut byte)? == 0 {
+            return Ok(Typed::End);
         }
-    };
-    drop(terminal);
-    show("\n");
-    Ok((!ended).then_some(line))
+        match byte[0] {
+            b'\n' | b'\r' => return Ok(Typed::Line(line)),
+            INTERRUPT => return Ok(Typed::Interrupt),
+            END if line.is_empty() => return Ok(Typed::End),
+            erase if BACKSPACE.contains(&erase) => erase_character(&mut line),
+            byte => line.push(byte),
+        }
+    }
 }
 
 /// Prints a text to standard error; without one the keys are read all the same.

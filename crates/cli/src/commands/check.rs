@@ -31,41 +31,46 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let mut left = settings.memory_limit;
     for path in &paths {
         let swapped = foreign_file::explain_swapped("check", path, &inputs);
-        let filter = QueriedFilter::open(args, path, &mut left).map_err(swapped)?;
+        let filter = QueriedFilter::open(args, path, &settings, &mut left).map_err(swapped)?;
         filters.push(filter);
     }
     let members_settings = filters.first().map(|filter| filter.settings_of_members(&settings));
     let members_settings = members_settings.transpose()?;
     let transforms = adopt_transforms(&filters, &mut settings)?;
     settings.memory_limit = left;
+    let common = settings.keys.transforms.clone();
+    let of_queries = transforms.iter().map(|own| if common.is_empty() { own } else { &common });
     if args.sums {
-        let spelling = filters.iter().find_map(QueriedFilter::spelling);
-        key_transforms::take_checksums(spelling, &mut settings);
+        let all = filters.iter().zip(of_queries.clone());
+        let all: Vec<_> =
+            all.map(|(filter, own)| (&*filter.name, filter.spelling(), &own[..])).collect();
+        key_transforms::take_checksums(&all, &mut settings)?;
     }
-    let all_transforms = || transforms.iter().flatten().chain(&settings.keys.transforms);
-    if ask::is_asked(args, &inputs) && all_transforms().any(Transform::is_digest) {
-        let own = &settings.keys.transforms;
-        let each = transforms.iter().map(|each| if own.is_empty() { each } else { own }.clone());
-        return ask::run(&group(&filters, each));
+    let members = args.assert_members.file.as_ref().map(Source::from_arg);
+    let assert_members = || match (&members, &members_settings, &filters[..]) {
+        (Some(members), Some(settings), [filter]) => filter.assert_members(settings, members),
+        _ => Ok(()),
+    };
+    if ask::are_typed(&inputs) && of_queries.clone().flatten().any(Transform::is_digest) {
+        ask::refuse_options(args, &inputs, &settings.keys.fields)?;
+        assert_members()?;
+        return ask::run(&group(&filters, of_queries.cloned()));
     }
     let allow_list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
-    all.extend(paths.iter().map(|path| Source::Path(path.to_path_buf())));
+    all.extend(paths.iter().map(|path| Source::from_arg(*path)));
     all.extend(allow_list.clone());
-    let members = args.assert_members.file.as_ref().map(Source::from_arg);
     all.extend(members.clone());
     Source::check_streams(&all)?;
     // The output is checked before any line is read.
     let mut output =
         (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;
     let allow = allow_list.map(|list| read_allow_list(&settings, &list)).transpose()?;
-    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<_> = filters.iter().map(|filter| filter.name.display().to_string()).collect();
     let names = args.which.then_some(&names[..]);
     let options = CheckOptions { invert: args.invert, allow: allow.as_ref(), names };
     let sink = output.as_mut().map(Output::writer);
-    if let (Some(members), Some(settings), [filter]) = (&members, members_settings, &filters[..]) {
-        filter.assert_members(&settings, members)?;
-    }
+    assert_members()?;
     let checked = match &filters[..] {
         [filter] => filter.check(&settings, &inputs, options, sink),
         _ => check(&settings, &group(&filters, transforms), &inputs, options, sink),
@@ -78,14 +83,14 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     };
     for filter in &filters {
         let recorded = filter.spelling();
-        spelling::warn_if_different(&settings, recorded, is_found, &filter.path, &progress);
+        spelling::warn_if_different(&settings, recorded, is_found, &filter.name, &progress);
     }
     let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
     let CheckCounts { found, .. } = checked.map_err(failed)?;
     for filter in &filters {
         if let Some(metadata) = filter.metadata() {
             let keys = &settings.keys;
-            key_fields::note_if_not_found(&filter.path, metadata, keys, is_found, &progress);
+            key_fields::note_if_not_found(&filter.name, metadata, keys, is_found, &progress);
         }
     }
     match output {
@@ -132,7 +137,8 @@ fn adopt_transforms(
 
 /// A filter to query.
 struct QueriedFilter {
-    path: PathBuf,
+    /// The path, or the masked address.
+    name: PathBuf,
     kind: Kind,
 }
 
@@ -149,24 +155,31 @@ enum Kind {
 
 impl QueriedFilter {
     /// Opens a filter and subtracts its memory from `left`.
-    fn open(args: &CheckArgs, path: &Path, left: &mut u64) -> Result<Self> {
-        let kind = match Source::from_arg(path) {
-            Source::Object(url) => {
-                let file = Arc::new(RemoteFile::open(&url)?);
-                let filter = filter_file::with_secret(path, &args.secret, |secret| {
-                    RemoteFilter::open(&file, secret)
-                });
-                Kind::Remote(Box::new(filter?))
-            }
-            _ => Kind::open(args, path, left)?,
+    fn open(
+        args: &CheckArgs,
+        path: &Path,
+        settings: &Settings<'_>,
+        left: &mut u64,
+    ) -> Result<Self> {
+        let Source::Object(url) = Source::from_arg(path) else {
+            return Ok(Self { name: path.to_path_buf(), kind: Kind::open(args, path, left)? });
         };
-        Ok(Self { path: path.to_path_buf(), kind })
+        let name = PathBuf::from(url.to_string());
+        foreign::refuse_format(&name, args.foreign)?;
+        foreign::refuse_key_type(&name, args.foreign)?;
+        let settings = Settings { memory_limit: *left, ..settings.clone() };
+        let file = Arc::new(RemoteFile::open(&url, &settings)?);
+        *left = left.saturating_sub(file.memory()).max(MIN_MEMORY);
+        let filter = filter_file::with_secret(&name, &args.secret, |secret| {
+            RemoteFilter::open(&file, secret)
+        });
+        Ok(Self { name, kind: Kind::Remote(Box::new(filter?)) })
     }
 
     /// Makes a job look up keys as the filter records it; filters of other programs do not.
     fn adopt_transforms(&self, settings: &mut Settings<'_>) -> Result<()> {
         self.metadata().map_or(Ok(()), |metadata| {
-            key_transforms::adopt_for_queries(&self.path, metadata, self.spelling(), settings)
+            key_transforms::adopt_for_queries(&self.name, metadata, self.spelling(), settings)
         })
     }
 
@@ -174,7 +187,7 @@ impl QueriedFilter {
     fn settings_of_members<'a>(&self, settings: &Settings<'a>) -> Result<Settings<'a>> {
         let mut members = settings.clone();
         if let Some(metadata) = self.metadata()
-            && let Some(transforms) = key_transforms::recorded(&self.path, metadata)?.of_keys()
+            && let Some(transforms) = key_transforms::recorded(&self.name, metadata)?.of_keys()
         {
             let transforms = transforms.to_vec();
             let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
@@ -231,7 +244,7 @@ impl QueriedFilter {
 
     /// Returns an error unless the filter contains all lines of `members`.
     fn assert_members(&self, settings: &Settings<'_>, members: &Source) -> Result<()> {
-        let path = &self.path;
+        let path = &self.name;
         match &self.kind {
             Kind::Mapped(filter) => {
                 assert_members::in_native(settings, filter.as_dyn(), path, members)

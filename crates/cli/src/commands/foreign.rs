@@ -26,6 +26,18 @@ pub(super) fn refuse_key_type(path: &Path, foreign: args::ForeignArgs) -> Result
     }
 }
 
+/// Returns an error if a format was given for a filter at an address.
+pub(super) fn refuse_format(path: &Path, foreign: args::ForeignArgs) -> Result<()> {
+    match foreign.format.name {
+        None => Ok(()),
+        Some(_) => Err(Failure::Message(format!(
+            "--format: {} is an address, where only filters of petal's own are queried; leave it out, or \
+             download the filter first",
+            path.display()
+        ))),
+    }
+}
+
 /// Returns an error for options that conflict with the format.
 pub(super) fn check_options(args: &BuildArgs, format: Format) -> Result<()> {
     let failed = |text: &str| Err(Failure::Message(text.replace("{}", format.name())));

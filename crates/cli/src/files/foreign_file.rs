@@ -82,15 +82,18 @@ pub(crate) fn explain_swapped<'a>(
     let is_filter = move |path: &Path| {
         open_as(path, any, MemoryLimit::DEFAULT.bytes(), filter_file::inspect).is_ok()
     };
+    let is_address = matches!(Source::from_arg(filter), Source::Object(_));
     move |failure| {
         let is_damaged = || matches!(foreign_start(filter, any), Ok(None));
         let other =
             others.iter().find(|other| matches!(other, Source::Path(path) if is_filter(path)));
         match other {
-            Some(other) if !is_damaged() && !is_filter(filter) => Failure::Message(format!(
-                "{0}: is not a filter, but {other} is; name the filter first: petal {command} {other} {0}",
-                filter.display(),
-            )),
+            Some(other) if !is_address && !is_damaged() && !is_filter(filter) => {
+                Failure::Message(format!(
+                    "{0}: is not a filter, but {other} is; name the filter first: petal {command} {other} {0}",
+                    filter.display(),
+                ))
+            }
             _ => failure,
         }
     }

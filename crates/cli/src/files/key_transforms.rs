@@ -28,16 +28,45 @@ pub(crate) fn adopt_for_queries(
 ) -> Result<()> {
     let changes = recorded(path, metadata)?;
     let given = settings.keys.transforms.clone();
+    let of = if changes.of_queries_only().is_some() { Of::Queries } else { Of::Keys };
     let adopted = changes.adopt_for_queries(spelling, &given);
-    set(settings, adopted.map_err(|recorded| others_given(path, &given, recorded))?);
+    set(settings, adopted.map_err(|recorded| others_given(path, of, &given, recorded))?);
     Ok(())
 }
 
-/// Makes a job look up the hashes in checksum files, of several those as long as the filter's keys.
-pub(crate) fn take_checksums(spelling: Option<Spelling>, settings: &mut Settings<'_>) {
-    let length = spelling.and_then(Spelling::hex_shape).and_then(|shape| shape.length);
-    let fields = Fields::Checksum(length);
+/// Makes a job look up the hashes in checksum files, of several those as long as the keys of all filters,
+/// given with their transforms. Returns an error if the keys of two filters have different lengths, or if a
+/// filter would hash the hashes.
+pub(crate) fn take_checksums(
+    filters: &[(&Path, Option<Spelling>, &[Transform])],
+    settings: &mut Settings<'_>,
+) -> Result<()> {
+    let mut known: Option<(&Path, u64)> = None;
+    for &(path, spelling, transforms) in filters {
+        if let Some(digest) = transforms.iter().find(|transform| transform.is_digest()) {
+            return Err(Failure::Message(format!(
+                "--sums: queries of {} are changed by '{digest}', which would hash the hashes; leave out \
+                 --sums",
+                path.display(),
+            )));
+        }
+        let shape = spelling.and_then(Spelling::hex_shape);
+        let Some(length) = shape.and_then(|shape| shape.length) else { continue };
+        match known {
+            Some((other, others)) if others != length => {
+                return Err(Failure::Message(format!(
+                    "--sums: the hashes of {} have {others} digits, those of {} have {length}; ask one \
+                     filter at a time",
+                    other.display(),
+                    path.display(),
+                )));
+            }
+            _ => known = Some((path, length)),
+        }
+    }
+    let fields = Fields::Checksum(known.map(|(_, length)| length));
     settings.keys = Arc::new(KeySpec { fields, ..KeySpec::clone(&settings.keys) });
+    Ok(())
 }
 
 /// Makes a job change keys as those of the filter were. Returns an error if other transforms were
@@ -46,8 +75,16 @@ pub(crate) fn adopt(path: &Path, metadata: &str, settings: &mut Settings<'_>) ->
     let changes = recorded(path, metadata)?;
     let given = settings.keys.transforms.clone();
     let adopted = changes.adopt(&given);
-    set(settings, adopted.map_err(|recorded| others_given(path, &given, recorded))?);
+    set(settings, adopted.map_err(|recorded| others_given(path, Of::Keys, &given, recorded))?);
     Ok(())
+}
+
+/// What a filter changes.
+#[derive(Clone, Copy)]
+enum Of {
+    Keys,
+    /// Queries, but not its keys.
+    Queries,
 }
 
 fn set(settings: &mut Settings<'_>, transforms: Vec<Transform>) {
@@ -57,15 +94,19 @@ fn set(settings: &mut Settings<'_>, transforms: Vec<Transform>) {
 }
 
 /// The error if other transforms than these were given.
-fn others_given(path: &Path, given: &[Transform], recorded: &[Transform]) -> Failure {
+fn others_given(path: &Path, of: Of, given: &[Transform], recorded: &[Transform]) -> Failure {
     let given = transforms_text(given);
     let (path, advice) = (path.display(), "leave it out to use those of the filter");
-    Failure::Message(match recorded {
-        [] => format!(
+    Failure::Message(match (of, recorded) {
+        (Of::Queries, _) => format!(
+            "--key-transform {given}: queries of {path} are changed by '{}'; {advice}",
+            transforms_text(recorded)
+        ),
+        (Of::Keys, []) => format!(
             "--key-transform {given}: the keys of {path} were not changed; leave it out, or \
              build the filter with it"
         ),
-        _ => format!(
+        (Of::Keys, _) => format!(
             "--key-transform {given}: the keys of {path} were changed by '{}'; {advice}",
             transforms_text(recorded)
         ),

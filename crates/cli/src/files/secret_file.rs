@@ -1,7 +1,7 @@
 //! Files with the secrets of filters whose own files do not have them.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -21,13 +21,13 @@ pub(crate) fn path(option: Option<&Path>) -> Option<PathBuf> {
 
 /// Reads a secret: 32 hexadecimal digits, with or without a line end, or 16 bytes.
 pub(crate) fn read(path: &Path) -> Result<Secret> {
-    File::open(path).and_then(read_bytes).map_err(cannot_read(path)).and_then(|bytes| {
-        Secret::parse(&bytes).ok_or_else(|| {
-            Failure::Message(format!(
-                "{}: is no secret, expected 32 hexadecimal digits or 16 bytes; name the file that petal \
-                 build created",
-                path.display()
-            ))
+    Secret::read_from(path).map_err(|error| {
+        let path = path.display();
+        Failure::Message(match error.kind() {
+            io::ErrorKind::InvalidData => {
+                format!("{path}: {error}; name the file that petal build created")
+            }
+            _ => format!("{path}: cannot read: {}", io_text(&error)),
         })
     })
 }
@@ -54,15 +54,4 @@ pub(crate) fn read_or_create(path: &Path) -> Result<(Secret, bool)> {
             Ok((Secret::new(key), true))
         }
     }
-}
-
-/// Reads no more than shows that a file is too long.
-fn read_bytes(file: File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(64).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
-    move |error| Failure::Message(format!("{}: cannot read: {}", path.display(), io_text(&error)))
 }

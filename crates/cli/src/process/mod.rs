@@ -1,5 +1,6 @@
-//! The process: allocator, signals, standard streams.
+//! The process: allocator, signals, standard streams, the terminal.
 
+pub(crate) mod hidden_terminal;
 pub(crate) mod memory;
 pub(crate) mod sampler;
 pub(crate) mod signal;

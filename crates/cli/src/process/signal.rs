@@ -11,11 +11,13 @@ use std::thread;
 use libc::{SIGHUP, SIGINT, SIGTERM, c_int, sigset_t};
 use petal_lines::{abort_uploads, atomic_file};
 
+use super::hidden_terminal;
+
 /// Whether the first signal only requests a stop.
 static STOP_FIRST: AtomicBool = AtomicBool::new(false);
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C, SIGTERM and SIGHUP remove unfinished files, abort uploads and end the process with 130. Call
+/// Makes Ctrl-C, SIGTERM and SIGHUP remove unfinished files, abort uploads, show what is typed, and end the process with 130. Call
 /// it before other threads start, which inherit the blocked signals.
 pub(crate) fn handle() {
     let ending: Vec<_> =
@@ -42,6 +44,7 @@ fn end() {
     if STOP_FIRST.load(Ordering::Relaxed) && !STOPPED.swap(true, Ordering::Relaxed) {
         return;
     }
+    hidden_terminal::show_again();
     atomic_file::remove_half_written();
     abort_uploads();
     std::process::exit(130);

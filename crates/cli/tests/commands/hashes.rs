@@ -166,7 +166,51 @@ fn transforms_refuse_keys_that_they_cannot_change() {
     );
     failed(
         dir.run("dedup --key-transform ntlm latin1"),
-        "latin1: the line at byte 2 (line 2): found '\\xff', expected UTF-8, which ntlm hashes",
+        "latin1: the line at byte 2 (line 2): found 1 byte, expected UTF-8, which ntlm hashes",
+    );
+}
+
+#[test]
+fn bytes_of_hashes_have_a_length() {
+    let (dir, hashes) = (TestDir::new(), hashes());
+    // The last byte is a CR, which ends no line.
+    let cr = format!("{}0D", &hashes[0][..38]);
+    dir.write("list", lines(&[&hashes[..8], &[cr]].concat()));
+    dir.run("build --type static --key-transform unhex -o f list").ok();
+    let info = dir.run("info --json f").text();
+    let recorded = ["\"case\": \"bytes\"", "\"length\": 40", "\"keys\": 9"];
+    assert!(recorded.iter().all(|text| info.contains(text)), "{info}");
+    assert!(!info.contains("line_ends"), "{info}");
+    dir.write("lower", lines(&hashes).to_lowercase());
+    assert_eq!(dir.run("check -c f lower").text(), "8\n");
+    assert_eq!(dir.run("check -c f list").text(), "9\n");
+    let md5 = &hashes[0][..32];
+    dir.write("md5", format!("{md5}\n"));
+    let expected = "found 32 hexadecimal digits, expected 40 hexadecimal digits, as all keys of the \
+                    filter have";
+    let output = dir.run("check f md5");
+    assert!(output.err.contains(expected), "{}", output.err);
+    let output = dir.run(&format!("explain f {md5}"));
+    assert!(output.err.contains(expected), "{}", output.err);
+    let explained = dir.run(&format!("explain f {}", hashes[0])).text();
+    assert!(explained.contains("(20 bytes, after unhex)"), "{explained}");
+    dir.write("sums", format!("12,{md5},{},a\n", hashes[0]));
+    assert_eq!(dir.run("check -c --sums f sums").text(), "1\n");
+    // Other lengths are added: any may be looked up.
+    dir.run("build -n 100 --key-transform unhex -o g list").ok();
+    dir.run("add g md5").ok();
+    assert_eq!(dir.run("check -c g md5").text(), "1\n");
+}
+
+#[test]
+fn passwords_that_are_refused_are_not_shown() {
+    let dir = TestDir::new();
+    dir.write("ntlm", "8846F7EAEE8FB117AD06BDD830B7586C\n");
+    dir.run("build --query-transform ntlm -o f ntlm").ok();
+    dir.write("latin1", b"p\xe4ssword\n".as_slice());
+    failed(
+        dir.run("check f latin1"),
+        "latin1: the line at byte 0 (line 1): found 8 bytes, expected UTF-8, which ntlm hashes",
     );
 }
 
@@ -300,8 +344,44 @@ fn hashes_in_checksum_files_are_looked_up() {
          name; leave out --sums",
     );
     code(&dir, "check --sums --column 1 f list", 2);
-    // Filters of passwords keep no digests.
+    // Hashes of different lengths in one line.
+    dir.write("short", lines(&[hashes[9][..32].to_owned()]));
+    dir.run("build --type static -o md5.f short").ok();
+    failed(
+        dir.run("check --sums --filter md5.f --filter f sums"),
+        "--sums: the hashes of md5.f have 32 digits, those of f have 40; ask one filter at a time",
+    );
+    let [word, both] =
+        ["check --sums --filter words.f --filter f", "check --sums --filter f --filter f"];
     dir.write("words", "password\n");
-    dir.run("build -o words.f words").ok();
+    dir.run("build -p 1e-6 -o words.f words").ok();
+    for args in [word, both] {
+        assert_eq!(dir.run(&format!("{args} sums")).text(), printed, "{args}");
+    }
+    // A filter that hashes its queries.
+    dir.run("build --type static --query-transform sha1 -o pwned.f list").ok();
+    dir.run("build --type static --key-transform sha1 -o sha1.f words").ok();
+    for filter in ["pwned.f", "sha1.f"] {
+        failed(
+            dir.run(&format!("check --sums {filter} sums")),
+            &format!(
+                "--sums: queries of {filter} are changed by 'sha1', which would hash the hashes; leave \
+                 out --sums"
+            ),
+        );
+    }
+    let as_they_are = "check --key-transform uppercase pwned.f";
+    assert_eq!(dir.run(&format!("{as_they_are} --sums sums")).text(), printed);
+    assert_eq!(dir.run(&format!("{as_they_are} list")).text(), lines(&hashes[..8]));
+    let output = dir.run("check --key-transform md5 pwned.f words");
+    assert!(output.err.contains("found 32 hexadecimal digits, expected 40"), "{}", output.err);
+    dir.write("mixed", format!("{}{}\n", lines(&hashes[..2]), &hashes[0][..32]));
+    dir.run("build --query-transform sha1 -o mixed.f mixed").ok();
+    failed(
+        dir.run("check --key-transform md5 mixed.f words"),
+        "--key-transform md5: queries of mixed.f are changed by 'sha1'; leave it out to use those of the \
+         filter",
+    );
+    // Filters of passwords keep no digests.
     code(&dir, "check --sums words.f sums", 1);
 }

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
 
 use crate::common::TestDir;
 
@@ -57,32 +59,110 @@ fn lines_in_one_of_several_filters_are_printed() {
 }
 
 #[test]
-fn typed_passwords_are_not_shown() {
+fn keys_that_a_filter_refuses_are_not_in_it() {
     let dir = dir();
+    let hashes = |length: usize, numbers: std::ops::Range<u32>| -> String {
+        numbers.map(|n| format!("{:0length$x}\n", u64::from(n) << 32 | 0xabcd)).collect()
+    };
+    // Half of all other keys are false positives.
+    dir.write("sha1", hashes(40, 0..100));
+    dir.run("build --type bloom -p 0.5 -o sha1.petal sha1").ok();
+    dir.write("both", hashes(32, 0..100) + &hashes(40, 0..1));
+    let run = dir.run("check -c --filter sha1.petal --filter fruit.petal both");
+    assert_eq!(run.text(), "1\n");
+}
+
+/// Returns both ends of a terminal: that of the user, and that of a program.
+fn terminal() -> (File, OwnedFd) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let stdin = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, 0.into()).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_petal"))
-        .arg("check")
-        .arg(dir.path("sha.petal"))
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut terminal = File::from(terminal);
-    // A character is erased, and a key with another case is another one.
+    (File::from(terminal), stdin)
+}
+
+fn check(dir: &TestDir, args: &str, stdin: &OwnedFd) -> Child {
+    let mut command = dir.petal(&format!("check {args}"));
+    command.stdin(Stdio::from(stdin.try_clone().unwrap()));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Types after each prompt, and returns what the program prints on both streams, and its exit code.
+fn typed(dir: &TestDir, args: &str, keys: &[&[u8]]) -> (String, String, Option<i32>) {
+    let (mut terminal, stdin) = terminal();
+    let mut child = check(dir, args, &stdin);
     let mut prompts = child.stderr.take().unwrap();
-    for (at, typed) in ["apple\n", "Apple\n", "peax\u{7f}r\n", "\u{4}"].into_iter().enumerate() {
-        let expected = if at == 0 { "key: " } else { "\nkey: " };
-        let mut prompt = vec![0; expected.len()];
-        prompts.read_exact(&mut prompt).unwrap();
-        assert_eq!(String::from_utf8_lossy(&prompt), expected);
-        terminal.write_all(typed.as_bytes()).unwrap();
+    let mut printed = Vec::new();
+    for key in keys {
+        while !printed.ends_with(b"key: ") {
+            let mut byte = [0];
+            prompts.read_exact(&mut byte).unwrap();
+            printed.push(byte[0]);
+        }
+        printed.push(b'|');
+        // All that is typed is hidden, also before the next prompt.
+        assert!(!tcgetattr(&stdin).unwrap().local_modes.contains(LocalModes::ECHO));
+        terminal.write_all(key).unwrap();
     }
+    prompts.read_to_end(&mut printed).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "known\nnot known\nknown\n");
-    assert_eq!(output.status.code(), Some(0));
+    assert!(tcgetattr(&stdin).unwrap().local_modes.contains(LocalModes::ECHO));
+    let [out, err] = [output.stdout, printed].map(|text| String::from_utf8(text).unwrap());
+    (out, err, output.status.code())
+}
+
+#[test]
+fn typed_passwords_are_not_shown() {
+    let dir = dir();
+    // A character is erased, and a key with another case is another one.
+    let keys: [&[u8]; 4] = [b"apple\n", b"Apple\n", b"peax\x7fr\n", b"\x04"];
+    let known = "known\nnot known\nknown\n".to_owned();
+    let prompts = "key: |\nkey: |\nkey: |\nkey: |\n".to_owned();
+    assert_eq!(typed(&dir, "sha.petal", &keys), (known, prompts, Some(0)));
+    assert_eq!(typed(&dir, "sha.petal", &[b"x\n", b"\x04"]).2, Some(1));
+    // Ctrl-C.
+    assert_eq!(typed(&dir, "sha.petal", &[b"apple\n", b"x\x03"]).2, Some(130));
+    // A key that is refused is not shown, and others follow.
+    dir.write("ntlm", "8846F7EAEE8FB117AD06BDD830B7586C\n");
+    dir.run("build --query-transform ntlm -o ntlm.petal ntlm").ok();
+    let (out, err, code) = typed(&dir, "ntlm.petal", &[b"p\xe4ss\n", b"password\n", b"\x04"]);
+    assert_eq!((&*out, code), ("known\n", Some(0)));
+    let refused = "key: |\nfound 4 bytes, expected UTF-8, which ntlm hashes\nkey: |\nkey: |\n";
+    assert_eq!(err, refused);
+}
+
+#[test]
+fn signal_shows_what_is_typed_again() {
+    let dir = dir();
+    let (_terminal, stdin) = terminal();
+    let mut child = check(&dir, "sha.petal", &stdin);
+    child.stderr.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    assert!(!tcgetattr(&stdin).unwrap().local_modes.contains(LocalModes::ECHO));
+    let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(tcgetattr(&stdin).unwrap().local_modes.contains(LocalModes::ECHO));
+}
+
+#[test]
+fn passwords_are_not_typed_where_they_would_be_shown() {
+    let dir = dir();
+    for (args, other) in [
+        ("-v sha.petal", "-v"),
+        ("-c sha.petal", "-c"),
+        ("--which sha.petal", "--which"),
+        ("-o out sha.petal", "-o"),
+        ("--allow fruit sha.petal", "--allow"),
+        ("--column 1 sha.petal", "--column"),
+        ("--json-key /a sha.petal", "--json-key"),
+        ("sha.petal fruit -", "other inputs"),
+    ] {
+        let (out, err, code) = typed(&dir, args, &[]);
+        let with = format!(", with {other}; leave that out, or use a pipe\n");
+        assert!(out.is_empty() && err.ends_with(&with) && code == Some(2), "{args}: {err}");
+    }
+    let (_, err, code) = typed(&dir, "--assert-members words sha.petal", &[]);
+    assert!(code == Some(2) && err.contains("--assert-members: 2 of the 4 lines"), "{err}");
+    assert_eq!(typed(&dir, "--assert-members fruit sha.petal", &[b"\x04"]).2, Some(1));
 }

@@ -34,13 +34,14 @@ const LINE_ENDS: &str = "line_ends";
 const CRLF: &str = "CRLF";
 const BOTH_ENDS: &str = "LF and CRLF";
 
-/// The field of the metadata with the shape of keys that all are hexadecimal: its case and length, and
-/// the number of keys that the filter had when it was recorded. With another number it is not trusted: a
-/// program may add keys and keep the metadata.
+/// The field of the metadata with the shape of keys that all are hexadecimal, or the bytes of digits: its
+/// case, the number of digits, and the number of keys that the filter had when it was recorded. With
+/// another number it is not trusted: a program may add keys and keep the metadata.
 const HEX: &str = "hex";
 const CASE: &str = "case";
 const LOWER: &str = "lower";
 const UPPER: &str = "upper";
+const BYTES: &str = "bytes";
 const LENGTH: &str = "length";
 
 /// The field of the metadata with the id of a fingerprint log.
@@ -175,12 +176,22 @@ impl KeyChanges {
         given: &[Transform],
     ) -> Option<Vec<Transform>> {
         let mut transforms = self.recorded_of_queries()?.to_vec();
-        // The keys of a list of digests are digests already, and queries may become such.
-        if transforms.is_empty() && spelling.is_some_and(|keys| keys.hex_shape().is_some()) {
+        if self.may_become_digests(spelling, given) {
             transforms = given.to_vec();
         }
         transforms.extend(spelling.and_then(|keys| keys.transform_to_case(&transforms)));
         Some(transforms)
+    }
+
+    /// Returns whether queries may be changed by these transforms instead of those that are recorded. The keys
+    /// of a list of digests are digests already, and queries may become such, or be such although the filter
+    /// hashes them: other results are refused by their length.
+    fn may_become_digests(&self, spelling: Option<Spelling>, given: &[Transform]) -> bool {
+        let shape = spelling.and_then(Spelling::hex_shape);
+        match &self.queries {
+            Some(_) => !given.is_empty() && shape.is_some_and(|shape| shape.length.is_some()),
+            None => self.of_keys().is_some_and(<[_]>::is_empty) && shape.is_some(),
+        }
     }
 
     /// Returns the transforms for keys that are added: those of the keys, or those `given` if the metadata
@@ -294,6 +305,7 @@ fn shape(recorded: &serde_json::Value, inserted: u64) -> Option<HexShape> {
     let case = match recorded[CASE].as_str()? {
         LOWER => HexCase::Lower,
         UPPER => HexCase::Upper,
+        BYTES => HexCase::Bytes,
         _ => return None,
     };
     let is_known = recorded[KEYS].as_u64() == Some(inserted);
@@ -316,6 +328,7 @@ pub fn with_spelling(metadata: &str, spelling: Spelling, inserted: u64) -> Strin
         let case = match case {
             HexCase::Lower => LOWER,
             HexCase::Upper => UPPER,
+            HexCase::Bytes => BYTES,
         };
         match length {
             Some(length) => json!({ CASE: case, LENGTH: length, KEYS: inserted }),
@@ -431,8 +444,9 @@ mod tests {
         let of = |case, length| Some(HexShape { case, length });
         let shapes =
             [HexCase::Lower, HexCase::Upper].map(|case| [of(case, None), of(case, Some(40))]);
+        let shapes = [&shapes[0][..], &shapes[1], &[of(HexCase::Bytes, Some(40))]];
         for ends in [LineEnds::Lf, LineEnds::Crlf, LineEnds::Both] {
-            for shape in shapes.iter().flatten().copied().chain([None]) {
+            for shape in shapes.concat().into_iter().chain([None]) {
                 let spelling = Spelling::new(ends, shape);
                 let text = with_spelling(METADATA, spelling, 2);
                 let read = recorded_spelling(&text, 2).unwrap();
@@ -543,6 +557,12 @@ mod tests {
                 _ => assert_eq!(others, Err(&list(queries)[..]), "{metadata}"),
             }
         }
+        // The result must have the length of the keys, so queries may be digests already.
+        let long = HexShape { length: Some(40), ..shape };
+        let spelling = Some(Spelling::new(LineEnds::Lf, Some(long)));
+        let changes = recorded(&queried);
+        let asked = changes.adopt_for_queries(spelling, &list("trim"));
+        assert_eq!(asked, Ok(vec![Transform::Trim, Transform::ToCase(long)]));
         assert_eq!(recorded(&queried).adopt(&[]), Ok(list("trim")));
         assert_eq!(recorded(&queried).adopt(&list("sha1")), Err(&list("trim")[..]));
         let twice = with_query_transforms(METADATA, &list("uppercase"));

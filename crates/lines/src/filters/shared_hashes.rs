@@ -6,7 +6,8 @@
 use petal::HashSpec;
 
 use super::line_filter::LineHash;
-use crate::error::{Error, Result};
+use super::spec::random_key;
+use crate::error::Result;
 use crate::scan::BadLine;
 
 /// Two hashes of a line, one after the other.
@@ -18,9 +19,7 @@ pub(super) struct TwoHashes {
 impl TwoHashes {
     /// Returns this hash, and one with a new random key.
     pub(super) fn beside(first: HashSpec) -> Result<Self> {
-        let mut key = [0; 16];
-        getrandom::fill(&mut key).map_err(|_| Error::random())?;
-        Ok(Self { first, second: HashSpec::keyed(key) })
+        Ok(Self { first, second: HashSpec::keyed(random_key()?) })
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::content_check::ContentChecks;
 use super::header::MARK;
-use super::source::CountedLists;
+use super::source::{CountedLists, Source};
 use super::stream::{LazyFile, MaybeCompressed};
 use crate::error::{Error, Result};
 use crate::keys::HexDigits;
@@ -52,6 +52,10 @@ impl CountedLists {
     }
 
     fn part(&self, path: &Path) -> Result<Part> {
+        if let Source::Object(url) = Source::from_arg(path) {
+            let problem = "is an address, expected a file of keys with counts";
+            return Err(Error::input(&url.to_string(), problem).advise("download it first"));
+        }
         let name = path.display().to_string();
         let failed = |error| Error::read(&name, error);
         let is_stdin = path == Path::new("-");

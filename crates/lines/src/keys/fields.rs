@@ -57,7 +57,8 @@ impl Fields {
             Self::Json(values) => values.append(record, key),
             Self::Checksum(length) => {
                 let hash = checksums::hash(record, *length).ok_or_else(|| {
-                    format!("found {}, expected a hash and a file name", Described(record))
+                    let found = Described { key: record, is_secret: false };
+                    format!("found {found}, expected a hash and a file name")
                 })?;
                 key.extend_from_slice(hash);
                 Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The shape of keys that all are hexadecimal in one case, as digests are.
+/// The shape of keys that all are hexadecimal in one case, as digests are, or the bytes of such digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HexShape {
     pub(crate) case: HexCase,
@@ -15,6 +15,8 @@ pub struct HexShape {
 pub(crate) enum HexCase {
     Lower,
     Upper,
+    /// The keys are bytes, one for two digits: a digit has no case.
+    Bytes,
 }
 
 /// Whether keys are hexadecimal digits, and in one case.
@@ -42,6 +44,8 @@ pub(super) const UPPER: u8 = 1 << 3;
 pub(super) const OTHER: u8 = 1 << 4;
 /// The byte may be between digits: `-` or `:`.
 pub(super) const SEPARATED: u8 = 1 << 5;
+/// The keys are the bytes of digits.
+pub(super) const BYTES: u8 = 1 << 6;
 
 /// Returns whether keys with these flags have no shape, whatever other keys have.
 pub(super) fn is_decided(flags: u8) -> bool {
@@ -126,8 +130,12 @@ impl HexShape {
     }
 
     /// Appends a hexadecimal key in the case of this shape, and other keys as they are. `None` if the
-    /// keys of this shape have one length, and the key is no hexadecimal text of it.
+    /// keys of this shape have one length, and the key is no hexadecimal text of it, or has not the bytes.
     pub(super) fn append(self, key: &[u8], to: &mut Vec<u8>) -> Option<()> {
+        if self.case == HexCase::Bytes {
+            to.extend_from_slice(key);
+            return self.length.is_none_or(|length| 2 * key.len() as u64 == length).then_some(());
+        }
         let mut flags = Flags::default();
         let digits = key.strip_suffix(b"\r").unwrap_or(key);
         flags.add(digits);
@@ -139,6 +147,7 @@ impl HexShape {
             match self.case {
                 HexCase::Lower => to[start..].make_ascii_lowercase(),
                 HexCase::Upper => to[start..].make_ascii_uppercase(),
+                HexCase::Bytes => {}
             }
         }
         self.length.is_none_or(fits).then_some(())
@@ -154,19 +163,25 @@ impl HexShape {
 }
 
 /// A key as an error names it.
-pub(super) struct Described<'a>(pub(super) &'a [u8]);
+pub(super) struct Described<'a> {
+    pub(super) key: &'a [u8],
+    /// Its bytes are not shown.
+    pub(super) is_secret: bool,
+}
 
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Bytes of a key that are shown.
         const SHOWN: usize = 24;
         let mut flags = Flags::default();
-        flags.add(self.0);
-        match self.0 {
+        flags.add(self.key);
+        match self.key {
             [] => f.write_str("nothing"),
             key if flags.all() & (OTHER | SEPARATED) == 0 => {
                 write!(f, "{} hexadecimal digits", key.len())
             }
+            [_] if self.is_secret => f.write_str("1 byte"),
+            key if self.is_secret => write!(f, "{} bytes", key.len()),
             key => {
                 let shown = &key[..key.len().min(SHOWN)];
                 let dots = if shown.len() < key.len() { "..." } else { "" };
@@ -181,6 +196,7 @@ impl fmt::Display for HexShape {
         f.write_str(match self.case {
             HexCase::Lower => "lowercase",
             HexCase::Upper => "uppercase",
+            HexCase::Bytes => "bytes",
         })
     }
 }

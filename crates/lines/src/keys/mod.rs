@@ -89,7 +89,7 @@ impl KeySpec {
         match (&self.transforms[..], &self.fields) {
             ([], fields) => fields.append(record, key)?,
             ([one], Fields::Line) => {
-                one.append(record, key).map_err(|Refused| KeyProblem::of(one, record))?;
+                one.append(record, key).map_err(|Refused| self.refused(one, record))?;
             }
             (_, fields) if fields.count() == 1 => {
                 spare.from.clear();
@@ -120,10 +120,16 @@ impl KeySpec {
         for transform in before {
             spare.to.clear();
             let appended = transform.append(&spare.from, &mut spare.to);
-            appended.map_err(|Refused| KeyProblem::of(transform, &spare.from))?;
+            appended.map_err(|Refused| self.refused(transform, &spare.from))?;
             std::mem::swap(&mut spare.from, &mut spare.to);
         }
-        last.append(&spare.from, key).map_err(|Refused| KeyProblem::of(last, &spare.from))
+        last.append(&spare.from, key).map_err(|Refused| self.refused(last, &spare.from))
+    }
+
+    /// Says why one of the transforms refused a key.
+    fn refused(&self, transform: &Transform, key: &[u8]) -> KeyProblem {
+        let is_other_shape = matches!(transform, Transform::ToCase(_));
+        KeyProblem { text: transform.refusal(key, &self.transforms), is_other_shape }
     }
 
     /// Appends several fields to `key`, each transformed for itself. `joined` has each after its
@@ -153,13 +159,6 @@ pub(crate) struct KeyProblem {
     pub(crate) text: String,
     /// Whether the key has another shape than those of the filter.
     pub(crate) is_other_shape: bool,
-}
-
-impl KeyProblem {
-    fn of(transform: &Transform, key: &[u8]) -> Self {
-        let is_other_shape = matches!(transform, Transform::ToCase(_));
-        Self { text: transform.refusal(key), is_other_shape }
-    }
 }
 
 impl From<String> for KeyProblem {

@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::hex_shape::{self, HexCase, HexShape, LOWER, OTHER, SEPARATED, UPPER};
+use super::hex_shape::{self, BYTES, HexCase, HexShape, LOWER, OTHER, SEPARATED, UPPER};
 use super::{Fields, KeySpec, Transform};
 
 /// The spellings in a set of keys; none if the set is empty.
@@ -49,6 +49,7 @@ impl Spelling {
         let case = match shape.map(|shape| shape.case) {
             Some(HexCase::Lower) => LOWER,
             Some(HexCase::Upper) => UPPER,
+            Some(HexCase::Bytes) => BYTES,
             None => OTHER,
         };
         let length = shape.and_then(|shape| shape.length).map_or(LENGTHS, |length| length + 1);
@@ -108,17 +109,21 @@ impl Spelling {
         self.line_ends() == Some(LineEnds::Crlf)
     }
 
-    /// Returns the shape of the keys if all are hexadecimal in one case and one has a letter.
+    /// Returns the shape of the keys if all are hexadecimal in one case and one has a letter, or all are the
+    /// bytes of as many digits.
     #[must_use]
     pub fn hex_shape(self) -> Option<HexShape> {
-        let case = match self.flags() & (LOWER | UPPER | OTHER) {
+        let case = match self.flags() & (LOWER | UPPER | OTHER | BYTES) {
             LOWER => HexCase::Lower,
             UPPER => HexCase::Upper,
+            BYTES => HexCase::Bytes,
             _ => return None,
         };
         let is_separated = self.flags() & SEPARATED != 0;
         let length = (self.0 >> LENGTH).checked_sub(1).filter(|_| !is_separated);
-        Some(HexShape { case, length: length.filter(|length| HexShape::LENGTHS.contains(length)) })
+        let length = length.filter(|length| HexShape::LENGTHS.contains(length));
+        // Bytes of any length are nothing special.
+        (case != HexCase::Bytes || length.is_some()).then_some(HexShape { case, length })
     }
 
     /// Returns the case if all keys are hexadecimal in one case and one has a letter.
@@ -142,6 +147,8 @@ impl Spelling {
         use LineEnds::{Both, Crlf, Lf};
         use SpellingDifference as D;
         let ends = match (self.line_ends(), filter.map(Self::line_ends)) {
+            // The last byte of a digest may be a CR.
+            _ if filter.and_then(Self::hex_case) == Some(HexCase::Bytes) => None,
             (Some(Crlf), None) => Some(D::CrlfAndUnknown),
             (Some(Crlf), Some(Some(Lf))) => Some(D::CrlfAndLf),
             (Some(Lf), Some(Some(Crlf))) => Some(D::LfAndCrlf),
@@ -259,13 +266,16 @@ impl SeenSpelling {
     ) {
         let seen = self.get();
         let ended = keys.len() - usize::from(unended);
-        let is_line = spec.fields == Fields::Line;
+        let are_bytes = Transform::read_digits(&spec.transforms);
+        // The last byte of a digest may be a CR.
+        let is_line = spec.fields == Fields::Line && !are_bytes;
         let looks_at_ends =
             is_line && delimiter == b'\n' && seen.flags() & (LF | CRLF) != LF | CRLF;
         let mut found = Spelling::default();
         let (mut ends, mut number) = (0, 0);
         if !hex_shape::is_decided(seen.flags()) {
             match spec.fields.count() {
+                1 if are_bytes => found = bytes_of(keys.by_ref()),
                 1 => found = shape_of(keys.by_ref(), ended, &mut ends, &mut number),
                 _ => found = Spelling::of(OTHER, LENGTHS),
             }
@@ -284,6 +294,12 @@ impl SeenSpelling {
             self.add(found);
         }
     }
+}
+
+/// Returns the number of digits of keys that are the bytes of digits.
+fn bytes_of<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Spelling {
+    let of = |key: &[u8]| Spelling::of(BYTES, (2 * key.len() as u64 + 1).min(LENGTHS));
+    keys.fold(Spelling::default(), |all, key| all.union(of(key)))
 }
 
 /// Returns the case and the length of keys without a CR at the end, and adds the line ends of the first
@@ -400,6 +416,21 @@ mod tests {
         assert_eq!(seen.get().hex_shape().unwrap().length, None);
         look(b"BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB");
         assert_eq!(seen.get().hex_shape(), None);
+    }
+
+    #[test]
+    fn keys_that_are_bytes_of_digits_have_a_length() {
+        let spec = KeySpec { transforms: vec![Transform::Unhex], ..KeySpec::default() };
+        let seen = SeenSpelling::default();
+        let look = |keys: &[&[u8]]| {
+            seen.look_at(&spec, b'\n', keys.iter().copied(), false);
+            (seen.get().hex_shape().map(|shape| (shape.case, shape.length)), seen.get().is_crlf())
+        };
+        // The last byte is a CR.
+        let (sha1, md5) = ([13; 20], [b'a'; 16]);
+        assert_eq!(look(&[&sha1, &sha1]), (Some((HexCase::Bytes, Some(40))), false));
+        assert_eq!(seen.get().differences(Some(seen.get())), []);
+        assert_eq!(look(&[&md5]).0, None);
     }
 
     #[test]

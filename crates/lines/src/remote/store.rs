@@ -28,6 +28,11 @@ static RUNTIME: OnceLock<Handle> = OnceLock::new();
 /// Requests of small ranges that run at the same time.
 const REQUESTS_AT_ONCE: usize = 16;
 
+/// A request must be answered within this time, in which it may be repeated, and that of its bytes at the
+/// lowest speed, in bytes per second: a server may send one byte after the other.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(240);
+const MIN_SPEED: u64 = 1 << 10;
+
 /// Held while the runtime is started.
 static STARTING: Mutex<()> = Mutex::new(());
 
@@ -51,6 +56,18 @@ fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> 
     let (sender, receiver) = sync_channel(1);
     runtime()?.spawn(async move { sender.send(future.await).unwrap_or_default() });
     receiver.recv().map_err(|_| io::Error::other("the thread of requests has ended"))
+}
+
+/// Ends a request of at most `length` bytes that takes too long.
+async fn in_time<T>(
+    length: u64,
+    request: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let time = REQUEST_TIMEOUT + Duration::from_secs(length / MIN_SPEED);
+    tokio::time::timeout(time, request).await.unwrap_or_else(|_| {
+        let text = "the server sends less than 1 KiB per second; try again later";
+        Err(Failure::Other(io::ErrorKind::TimedOut, text.to_owned()))
+    })
 }
 
 /// An object of a store.
@@ -129,7 +146,7 @@ impl Location {
     /// returns all of it as a stream.
     pub(super) fn begin(&self, max: u64) -> io::Result<Begin> {
         let this = self.clone();
-        wait(async move {
+        let begin = async move {
             let range = Some(GetRange::Bounded(0..max));
             let options = GetOptions { range, ..GetOptions::default() };
             match this.store.get_opts(&this.path, options).await {
@@ -149,8 +166,8 @@ impl Location {
                 return Ok(Begin::Bytes(version, Vec::new()));
             }
             Ok(Begin::Stream(Pieces::new(this, all)))
-        })?
-        .map_err(|failure| failure.into_io(&self.name))
+        };
+        wait(in_time(max, begin))?.map_err(|failure| failure.into_io(&self.name))
     }
 
     /// Returns the bytes of an answer.
@@ -176,6 +193,10 @@ impl Location {
     }
 
     async fn range(self, range: Range<u64>, version: Version) -> Result<Vec<u8>, Failure> {
+        in_time(range.end - range.start, self.whole_range(range, version)).await
+    }
+
+    async fn whole_range(&self, range: Range<u64>, version: Version) -> Result<Vec<u8>, Failure> {
         let options =
             GetOptions { range: Some(GetRange::Bounded(range.clone())), ..version.options() };
         let answer = self.store.get_opts(&self.path, options).await;
@@ -211,11 +232,15 @@ impl Location {
     /// Requests ranges of this version, several at the same time; returns their bytes, one range after
     /// the other.
     pub(super) fn read_all(&self, ranges: &[Range<u64>], version: &Version) -> io::Result<Vec<u8>> {
-        let request = |range: &Range<u64>| self.clone().range(range.clone(), version.clone());
-        let requests: Vec<_> = ranges.iter().map(request).collect();
+        let (this, version, ranges) = (self.clone(), version.clone(), ranges.to_vec());
+        let length = ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length as usize)?;
+        // A request is made when there is room for it.
+        let request = move |range| this.clone().range(range, version.clone());
         let all = async move {
-            let mut answers = futures_util::stream::iter(requests).buffered(REQUESTS_AT_ONCE);
-            let mut bytes = Vec::new();
+            let requests = futures_util::stream::iter(ranges).map(request);
+            let mut answers = requests.buffered(REQUESTS_AT_ONCE);
             while let Some(piece) = answers.next().await {
                 bytes.extend_from_slice(&piece?);
             }
@@ -332,5 +357,36 @@ impl io::Read for Pieces {
         let got = buffer.len().min(self.piece.len());
         buffer[..got].copy_from_slice(&self.piece.split_to(got));
         Ok(got)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+    use object_store::throttle::{ThrottleConfig, ThrottledStore};
+
+    use super::*;
+
+    #[test]
+    fn server_that_sends_byte_by_byte_is_given_up() {
+        let slow = ThrottleConfig {
+            wait_get_per_byte: Duration::from_secs(29),
+            ..ThrottleConfig::default()
+        };
+        let store = Arc::new(ThrottledStore::new(InMemory::new(), slow));
+        let path = Path::from("object");
+        // Its time passes as fast as nothing else is to do.
+        let runtime =
+            Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let error = runtime.block_on(async {
+            let put = store.put(&path, PutPayload::from(vec![1; 64 << 10])).await;
+            put.unwrap();
+            let version = Version::of(&store.head(&path).await.unwrap());
+            let name = "object".to_owned();
+            let location = Location { scheme: Scheme::Http, name, store, path: path.clone() };
+            location.range(0..64 << 10, version).await.unwrap_err()
+        });
+        let is_late = matches!(&error, Failure::Other(io::ErrorKind::TimedOut, _));
+        assert!(is_late, "{error:?}");
     }
 }

@@ -7,9 +7,9 @@
 #![deny(unsafe_code)]
 
 use std::ffi::CStr;
-use std::fs::File;
-use std::io::Read as _;
+use std::io::ErrorKind;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -108,13 +108,10 @@ impl SecretFile {
         let secret = match &path[..] {
             "" => None,
             path => {
-                let mut content = Vec::new();
-                let file = File::open(path).map(|file| file.take(64));
-                let read = file.and_then(|mut file| file.read_to_end(&mut content));
-                read.map_err(|error| format!("{path}: cannot read: {error}"))?;
-                let secret = Secret::parse(&content);
-                let form = "expected 32 hexadecimal digits or 16 bytes";
-                Some(secret.ok_or_else(|| format!("{path}: is no secret, {form}"))?)
+                Some(Secret::read_from(Path::new(path)).map_err(|error| match error.kind() {
+                    ErrorKind::InvalidData => format!("{path}: {error}"),
+                    _ => format!("{path}: cannot read: {error}"),
+                })?)
             }
         };
         secret::set(secret);

@@ -22,9 +22,9 @@ pub(crate) fn recorded(metadata: &str) -> PyResult<KeyChanges> {
     })
 }
 
-/// Returns the names of transforms.
+/// Returns the names of transforms that have one.
 pub(crate) fn names(list: &[Transform]) -> Vec<String> {
-    list.iter().map(ToString::to_string).collect()
+    list.iter().filter(|transform| transform.has_name()).map(ToString::to_string).collect()
 }
 
 /// Returns the changes for keys that are added to the filter with this metadata: those that it records,
@@ -33,17 +33,18 @@ pub(crate) fn names(list: &[Transform]) -> Vec<String> {
 /// # Errors
 /// If others were given.
 pub(crate) fn adopted(metadata: &str, given: &[Transform]) -> PyResult<Vec<Transform>> {
-    recorded(metadata)?.adopt(given).map_err(|recorded| others_given(recorded, given))
+    let changes = recorded(metadata)?;
+    let adopted = changes.adopt(given);
+    adopted.map_err(|recorded| others_given("the keys of the filter were", recorded, given))
 }
 
-fn others_given(recorded: &[Transform], given: &[Transform]) -> PyErr {
+fn others_given(subject: &str, recorded: &[Transform], given: &[Transform]) -> PyErr {
     let recorded = match transforms_text(recorded) {
         text if text.is_empty() => "not changed".to_owned(),
         text => format!("changed by '{text}'"),
     };
     Exception::Incompatible.new_err(format_args!(
-        "key_transform=: the keys of the filter were {recorded}, not by '{}'; leave it out to use those \
-         of the filter",
+        "key_transform=: {subject} {recorded}, not by '{}'; leave it out to use those of the filter",
         transforms_text(given)
     ))
 }
@@ -57,7 +58,11 @@ impl FilterState {
     pub(crate) fn adopted_for_queries(&self, given: &[Transform]) -> PyResult<Vec<Transform>> {
         let changes = recorded(&self.metadata)?;
         let adopted = changes.adopt_for_queries(self.recorded_spelling(), given);
-        adopted.map_err(|recorded| others_given(recorded, given))
+        let subject = match changes.of_queries_only() {
+            Some(_) => "queries of the filter are",
+            None => "the keys of the filter were",
+        };
+        adopted.map_err(|recorded| others_given(subject, recorded, given))
     }
 
     /// Returns how the keys are spelled, if the filter records it or it does not matter.

@@ -171,10 +171,16 @@ impl Transform {
         }
     }
 
-    /// Says why the transform refused a key.
-    pub(super) fn refusal(&self, key: &[u8]) -> String {
-        let found = Described(key.strip_suffix(b"\r").unwrap_or(key));
+    /// Says why the transform, one of `all`, refused a key. If it should become a digest, it may be a
+    /// password, and is not shown.
+    pub(super) fn refusal(&self, key: &[u8], all: &[Self]) -> String {
+        let is_secret = all.iter().any(Self::is_digest);
+        let found = Described { key: key.strip_suffix(b"\r").unwrap_or(key), is_secret };
         match self {
+            T::ToCase(shape @ HexShape { case: HexCase::Bytes, .. }) => {
+                let digits = 2 * key.len();
+                format!("found {digits} hexadecimal digits, expected {}", shape.expected())
+            }
             T::ToCase(shape) => format!("found {found}, expected {}", shape.expected()),
             T::Ntlm => format!("found {found}, expected UTF-8, which {self} hashes"),
             _ => format!("found {found}, expected pairs of hexadecimal digits, which {self} reads"),
@@ -188,11 +194,20 @@ impl Transform {
             T::Md5 | T::Ntlm => digest(32),
             T::Sha1 => digest(40),
             T::Sha256 => digest(64),
+            T::Unhex => shape.map(|shape| HexShape { case: HexCase::Bytes, ..shape }),
+            // Any byte may be a letter or a space.
+            _ if shape.is_some_and(|shape| shape.case == HexCase::Bytes) => None,
             T::Lowercase => shape.map(|shape| HexShape { case: HexCase::Lower, ..shape }),
             T::Uppercase => shape.map(|shape| HexShape { case: HexCase::Upper, ..shape }),
             T::Trim | T::StripCr => shape,
             _ => None,
         })
+    }
+
+    /// Returns whether the keys after transforms are the bytes of hexadecimal digits.
+    pub(super) fn read_digits(transforms: &[Self]) -> bool {
+        let last = transforms.iter().rfind(|transform| !matches!(transform, T::ToCase(_)));
+        last == Some(&T::Unhex)
     }
 
     /// Appends a key that other crates change; the key itself if they refuse it.
@@ -208,6 +223,13 @@ impl Transform {
             _ => None,
         };
         to.extend_from_slice(changed.as_deref().unwrap_or(key));
+    }
+
+    /// Returns whether a name stands for the transform. The one that only refuses other lengths of bytes has
+    /// none.
+    #[must_use]
+    pub fn has_name(&self) -> bool {
+        !matches!(self, T::ToCase(HexShape { case: HexCase::Bytes, .. }))
     }
 
     /// Returns whether the result is a digest, from which the key cannot be computed.
@@ -250,16 +272,18 @@ pub fn transform_key(key: &[u8], transforms: &[Transform]) -> Result<Vec<u8>, St
     let mut key = key.to_vec();
     for transform in transforms {
         let mut to = Vec::with_capacity(key.len());
-        transform.append(&key, &mut to).map_err(|Refused| transform.refusal(&key))?;
+        let appended = transform.append(&key, &mut to);
+        appended.map_err(|Refused| transform.refusal(&key, transforms))?;
         key = to;
     }
     Ok(key)
 }
 
-/// Returns the names of transforms, separated by commas.
+/// Returns the names of transforms that have one, separated by commas.
 #[must_use]
 pub fn transforms_text(transforms: &[Transform]) -> String {
-    let names: Vec<_> = transforms.iter().map(ToString::to_string).collect();
+    let named = transforms.iter().filter(|transform| transform.has_name());
+    let names: Vec<_> = named.map(ToString::to_string).collect();
     names.join(",")
 }
 

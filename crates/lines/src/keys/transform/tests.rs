@@ -89,7 +89,8 @@ fn keys_that_a_transform_cannot_change_are_refused() {
     for (key, list, expected) in [
         (&b"417A7"[..], "unhex", format!("found 5 hexadecimal digits, {pairs}")),
         (b"41 7", "trim,unhex", format!("found '41 7', {pairs}")),
-        (b"pa\xff", "ntlm", "found 'pa\\xff', expected UTF-8, which ntlm hashes".to_owned()),
+        (b"pa\xff", "ntlm", "found 3 bytes, expected UTF-8, which ntlm hashes".to_owned()),
+        (b"pass", "unhex,sha1", format!("found 4 bytes, {pairs}")),
     ] {
         let transforms = parse_transforms(list).unwrap();
         assert_eq!(transform_key(key, &transforms).unwrap_err(), expected, "{list}");
@@ -125,7 +126,8 @@ fn keys_are_refused_unless_they_have_the_length_of_the_shape() {
     let of = |case, length| Some(HexShape { case, length: Some(length) });
     assert_eq!(after("trim,sha1,uppercase"), of(HexCase::Upper, 40));
     assert_eq!(after("md5,trim,lowercase"), of(HexCase::Lower, 32));
-    assert_eq!((after("sha256,unhex"), after("lowercase")), (None, None));
+    assert_eq!(after("sha256,unhex"), of(HexCase::Bytes, 64));
+    assert_eq!((after("sha256,unhex,trim"), after("lowercase")), (None, None));
 }
 
 #[test]
