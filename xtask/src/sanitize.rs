@@ -35,6 +35,7 @@ const fn reader(name: &'static str, runs: u32, seeds: &'static str) -> Target {
 }
 
 const TARGETS: &[Target] = &[
+    target("c_interface", 20_000),
     target("cascade_vs_model", 4_000),
     target("counting_vs_model", 3_000),
     reader("csv_records", 20_000, "fuzz/seeds/csv_records"),

@@ -73,6 +73,10 @@ pub(crate) struct NoteArgs {
 }
 
 impl NoteArgs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.notes.is_empty()
+    }
+
     /// Returns the metadata with the notes.
     ///
     /// # Errors
@@ -218,6 +222,8 @@ pub(crate) struct AddArgs {
     pub(crate) assert_members: AssertMembers,
     #[command(flatten)]
     pub(crate) clock: Clock,
+    #[command(flatten)]
+    pub(crate) notes: NoteArgs,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]

@@ -36,7 +36,7 @@ use examples::*;
 pub(crate) use fields::{FieldArgs, RowArgs};
 pub(crate) use filters::{
     AddArgs, BuildArgs, CheckArgs, Clock, CompareArgs, ExplainArgs, FilterTypeArg, FreezeArgs,
-    InfoArgs, MergeArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
+    InfoArgs, MergeArgs, NoteArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use foreign::{ForeignArgs, FormatArg};
 use keys::KeyArgs;

@@ -2,7 +2,9 @@
 
 use petal_lines::{Source, explain_full, fill, recorded_log_id, recorded_spelling, with_spelling};
 
-use super::{advance, assert_members, build, filter_failure, foreign, saturation, settings};
+use super::{
+    advance, assert_members, bad_note, build, filter_failure, foreign, saturation, settings,
+};
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
 use crate::files::output::Output;
@@ -64,6 +66,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     spelling::warn_if_different(&settings, recorded, true, &args.filter, &progress);
     let spelling = settings.spellings.all().union(recorded.unwrap_or_default());
     let metadata = with_spelling(&metadata, spelling, filter.as_dyn().inserted());
+    let metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.filter)?;
     output.finish()?;
     Ok(Outcome::Done)

@@ -38,10 +38,21 @@ pub(super) fn refuse_format(path: &Path, foreign: args::ForeignArgs) -> Result<(
     }
 }
 
+/// Returns an error if there are notes for a file of another program.
+fn refuse_notes(notes: &args::NoteArgs, format: Format) -> Result<()> {
+    match notes.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Message(format!(
+            "--metadata: a {format} file has no place for notes; leave it out"
+        ))),
+    }
+}
+
 /// Returns an error for options that conflict with the format.
 pub(super) fn check_options(args: &BuildArgs, format: Format) -> Result<()> {
     let failed = |text: &str| Err(Failure::Message(text.replace("{}", format.name())));
     let cascade = format == Format::FilterCascade;
+    refuse_notes(&args.notes, format)?;
     if args.gzip && format != Format::Dcso {
         return failed("--gzip: programs that read {} files do not decompress them; leave it out");
     }
@@ -205,6 +216,7 @@ pub(super) struct Add<'a> {
 impl Add<'_> {
     pub(super) fn run(self, output: Output, progress: &ProgressReporter) -> Result<Outcome> {
         let Self { args, filter, compressed, inputs, members, mut settings } = self;
+        refuse_notes(&args.notes, filter.0.format())?;
         // A damaged file must not be rewritten.
         filter.0.verify().map_err(Failure::of_foreign(&args.filter))?;
         let filter = filter.with_key_type(args.foreign.key_type)?;
@@ -240,6 +252,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
             "--fold: only petal's own filters can be folded; leave it out".to_owned(),
         ));
     }
+    refuse_notes(&args.notes, filter.0.format())?;
     filter.0.verify().map_err(Failure::of_foreign(first))?;
     let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
     let output = match compressed {

@@ -375,6 +375,24 @@ fn plan_sizes_beyond_the_memory() {
 }
 
 #[test]
+fn notes_are_kept_and_refused_for_files_of_other_programs() {
+    let dir = TestDir::new();
+    dir.write("a", "one\n");
+    dir.run("build -q -n 9 --metadata source=lists -o f a").ok();
+    dir.run("add -q --metadata date=2026-11-29 f a").ok();
+    dir.run("merge -q --metadata licence=CC0 -o g f f").ok();
+    let info: serde_json::Value = serde_json::from_slice(&dir.run("info --json g").ok()).unwrap();
+    for (name, text) in [("source", "lists"), ("date", "2026-11-29"), ("licence", "CC0")] {
+        assert_eq!(info["metadata"][name], text, "{info}");
+    }
+    dir.run("build -q -n 9 --format dcso -o d a").ok();
+    for args in ["build -n 9 --format dcso -o e a", "add d a", "merge -o e d d"] {
+        let error = dir.run(&format!("{args} --metadata source=lists")).failure();
+        assert!(error.contains("--metadata: a dcso file has no place for notes"), "{error}");
+    }
+}
+
+#[test]
 fn measured_false_positives_match_the_plan() {
     let dir = TestDir::new();
     write_lines(&dir.files.file("a"), 0..50_000);
