@@ -17,7 +17,7 @@ use petal_testkit::scratch::Scratch;
 const PETAL: &str = env!("CARGO_BIN_EXE_petal");
 
 /// The languages of code blocks.
-const LANGUAGES: [&str; 17] = [
+const LANGUAGES: [&str; 18] = [
     "console",
     "python",
     "rust",
@@ -30,6 +30,7 @@ const LANGUAGES: [&str; 17] = [
     "dockerfile",
     "html",
     "c",
+    "cpp",
     "scala",
     "diff",
     "go",
