@@ -19,6 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
     let once = transform_key(key, std::slice::from_ref(one));
     let twice = once.and_then(|key| transform_key(&key, std::slice::from_ref(other)));
     let transforms = vec![one.clone(), other.clone()];
-    assert_eq!(transform_key(key, &transforms), twice);
-    assert_eq!(KeySpec { transforms, ..KeySpec::default() }.key(key), twice);
+    // The text of an error depends on the whole list: keys of digests are not shown.
+    let both = transform_key(key, &transforms);
+    assert_eq!(both.as_ref().ok(), twice.as_ref().ok());
+    assert_eq!(KeySpec { transforms, ..KeySpec::default() }.key(key), both);
 });
