@@ -109,9 +109,6 @@ const char *petal_version(void);
 // secret: 16 bytes, or NULL. Files of the filter do not contain it, and are opened with it only.
 //
 // Returns NULL after an error. The caller frees the filter.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 petal_filter *petal_build(const char *spec,
                           const uint8_t *secret,
                           petal_error *error);
@@ -122,9 +119,6 @@ petal_filter *petal_build(const char *spec,
 //
 // Returns NULL after an error. The caller frees the filter. Memory: 16 bytes per key, and up to 80 per member of a
 // cascade.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 petal_filter *petal_build_from_keys(const char *spec,
                                     const uint8_t *secret,
                                     const petal_keys *members,
@@ -137,9 +131,6 @@ petal_filter *petal_build_from_keys(const char *spec,
 // No process may change the file while the filter exists. Replacing it, as petal_save does, is no change.
 //
 // Returns NULL after an error. The caller frees the filter.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 petal_filter *petal_open(const char *path,
                          const uint8_t *secret,
                          petal_error *error);
@@ -148,9 +139,6 @@ petal_filter *petal_open(const char *path,
 // multiple of 64 are not copied: they must stay as they are until the filter is freed.
 //
 // Returns NULL after an error. The caller frees the filter.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 petal_filter *petal_from_bytes(const void *data,
                                size_t length,
                                const uint8_t *secret,
@@ -159,49 +147,31 @@ petal_filter *petal_from_bytes(const void *data,
 // Copies a filter to memory of its own, where it can be changed.
 //
 // Returns NULL after an error. The caller frees the copy.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 petal_filter *petal_copy(const petal_filter *filter, petal_error *error);
 
 // Frees a filter; NULL is ignored.
-//
-// # Safety
-// The filter was returned by this library and is not used again.
 void petal_free(petal_filter *filter);
 
 // Returns 0 if the key was certainly not inserted, 1 if it may have been, and -1, which is no "no", if the filter or the
 // key is NULL or the key cannot be one of this filter.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 int32_t petal_contains(const petal_filter *filter,
                        const void *key,
                        size_t length);
 
 // petal_contains for an integer, whose key is its eight bytes, the lowest first.
-//
-// # Safety
-// The filter is valid or NULL.
 int32_t petal_contains_u64(const petal_filter *filter, uint64_t key);
 
 // Looks up many keys; faster than one by one, most of all in a filter that is larger than the processor's caches.
 //
-// found: a bool for each key, true if it may have been inserted.
+// found: a bool for each key, true if it may have been inserted; after an error also true if it was not looked up.
 //
 // Returns 0, or -1 after an error.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 int32_t petal_contains_batch(const petal_filter *filter,
                              const petal_keys *keys,
                              bool *found,
                              petal_error *error);
 
 // Inserts a key. Returns 1 if it certainly was not in the filter, 0 if it may have been, and -1 after an error.
-//
-// # Safety
-// The pointers are valid as described, or NULL, and nothing else uses the filter.
 int32_t petal_insert(petal_filter *filter,
                      const void *key,
                      size_t length,
@@ -212,9 +182,6 @@ int32_t petal_insert(petal_filter *filter,
 // new_keys: NULL, or a bool for each key: whether it certainly was not in the filter.
 //
 // Returns 0, or -1 after an error: keys before the one that failed are then in the filter.
-//
-// # Safety
-// The pointers are valid as described, or NULL, and nothing else uses the filter.
 int32_t petal_insert_batch(petal_filter *filter,
                            const petal_keys *keys,
                            bool *new_keys,
@@ -224,49 +191,39 @@ int32_t petal_insert_batch(petal_filter *filter,
 // only keys that were inserted.
 //
 // Returns 1 if a key was removed, 0 if it certainly was not in the filter, and -1 after an error.
-//
-// # Safety
-// The pointers are valid as described, or NULL, and nothing else uses the filter.
 int32_t petal_remove(petal_filter *filter,
                      const void *key,
                      size_t length,
                      petal_error *error);
 
+// Moves the window of a "windowed" filter that forgets with time to `now`, in the ticks of its window. An earlier time
+// changes nothing. The window moves only by this function.
+//
+// Returns 0, or -1 after an error.
+int32_t petal_advance(petal_filter *filter,
+                      uint64_t now,
+                      petal_error *error);
+
 // Adds all keys of another filter with the same type, layout and hash.
 //
 // Returns 0, or -1 after an error: the filter is then unchanged.
-//
-// # Safety
-// The filters are valid and different, or NULL, and nothing else uses the first one.
 int32_t petal_union(petal_filter *filter, const petal_filter *other, petal_error *error);
 
 // Returns the name of the filter's type, such as "bloom", or of another program's format; "" for NULL. The text need
 // not be freed.
-//
-// # Safety
-// The filter is valid or NULL.
 const char *petal_type(const petal_filter *filter);
 
 // Returns the metadata of the file that the filter is from, which belong to the filter; "" if there are none.
-//
-// # Safety
-// The filter is valid or NULL.
 const char *petal_metadata(const petal_filter *filter);
 
 // Writes the numbers of a filter of petal to `stats`. Reads the whole filter.
 //
 // Returns 0, or -1 after an error.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 int32_t petal_statistics(const petal_filter *filter, petal_stats *stats, petal_error *error);
 
 // Checks every byte of the file that the filter is from.
 //
 // Returns 0, or -1 if anything in it is damaged.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 int32_t petal_verify(const petal_filter *filter, petal_error *error);
 
 // Writes the filter to a file, which replaces an earlier one only when it is complete.
@@ -274,9 +231,6 @@ int32_t petal_verify(const petal_filter *filter, petal_error *error);
 // metadata: text for the file, at most 1 MiB, e.g. JSON; NULL keeps that of the filter.
 //
 // Returns 0, or -1 after an error.
-//
-// # Safety
-// The pointers are valid as described, or NULL.
 int32_t petal_save(const petal_filter *filter,
                    const char *path,
                    const char *metadata,

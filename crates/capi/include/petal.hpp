@@ -154,6 +154,11 @@ public:
         return check([&](petal_error *error) { return petal_remove(get(), key.data(), key.size(), error); }) == 1;
     }
 
+    /// Moves a window of time to `now`, in its ticks.
+    void advance(std::uint64_t now) {
+        check([&](petal_error *error) { return petal_advance(get(), now, error); });
+    }
+
     /// Adds all keys of a filter with the same type, layout and hash.
     void unite(const filter &other) {
         check([&](petal_error *error) { return petal_union(get(), other.get(), error); });

@@ -1,7 +1,7 @@
 //! Errors as values of C: a code, an offset and a message.
 
 use std::ffi::c_char;
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 use petal::ErrorKind;
 
@@ -81,8 +81,7 @@ impl Failure {
 
 impl From<petal::Error> for Failure {
     fn from(error: petal::Error) -> Self {
-        let mut text = String::new();
-        let _ = write!(text, "{error}");
+        let text = error.to_string();
         let (code, offset) = match error.kind() {
             ErrorKind::NotPetal { .. } => (PetalCode::PetalForeign, 0),
             ErrorKind::UnsupportedVersion { .. } => (PetalCode::PetalVersion, 8),
@@ -105,8 +104,14 @@ impl From<petal::Error> for Failure {
 
 impl From<petal_interop::Error> for Failure {
     fn from(error: petal_interop::Error) -> Self {
-        let code =
-            if error.is_unknown() { PetalCode::PetalForeign } else { PetalCode::PetalDamaged };
+        let code = match &error {
+            error if error.is_unknown() => PetalCode::PetalForeign,
+            error if error.is_malformed() => PetalCode::PetalDamaged,
+            error if error.is_full() => PetalCode::PetalFull,
+            error if error.is_too_large() => PetalCode::PetalMemory,
+            error if error.is_io() => PetalCode::PetalIo,
+            _ => PetalCode::PetalInvalid,
+        };
         Self::new(code, error)
     }
 }

@@ -4,8 +4,8 @@ use std::ffi::CString;
 use std::path::Path;
 
 use petal::{
-    AnyFilter, BatchResults, Borrowed, Builder, FilterCascade, FilterSpec, FilterType, HashSpec,
-    Mapped, Membership, MembershipMut, Secret, StaticFilter, verify_bytes,
+    AnyFilter, BatchResults, Borrowed, FilterCascade, FilterSpec, FilterType, Mapped, Membership,
+    MembershipMut, Secret, StaticFilter, verify_bytes,
 };
 use petal_interop::ForeignFilter;
 
@@ -69,35 +69,30 @@ impl PetalFilter {
         let (mut hashes, mut other_hashes) = (Vec::new(), Vec::new());
         spec.hash.hash_all(keys, &mut hashes);
         spec.hash.hash_all(others, &mut other_hashes);
-        let is_cascade = spec.filter_type == FilterType::Cascade;
-        if !is_cascade && !other_hashes.is_empty() {
-            let text = format!("a {} filter takes no non-members: use a cascade", spec.filter_type);
+        let filter_type = spec.filter_type;
+        if filter_type != FilterType::Cascade && !other_hashes.is_empty() {
+            let text = format!("a {filter_type} filter takes no non-members: use a cascade");
             return Err(Failure::new(PetalCode::PetalUnsupported, text));
         }
-        let rate = spec.fpr.ok_or_else(|| {
-            Failure::new(
-                PetalCode::PetalInvalid,
-                "the rate is missing: add fpr=0.01 or another one",
-            )
-        })?;
-        fn of<F>(builder: Builder<F>, rate: f64, hash: HashSpec) -> Builder<F> {
-            builder.fpr(rate).hash(hash)
+        if !filter_type.is_fixed() {
+            let mut filter = AnyFilter::build(spec)?;
+            filter.as_dyn_mut()?.insert_mixed_hashes(&hashes, &mut BatchResults::new())?;
+            return Ok(Self::new(Kind::Owned(filter), ""));
         }
-        let filter: AnyFilter = match spec.filter_type {
-            FilterType::Cascade => of(FilterCascade::builder(), rate, spec.hash)
-                .from_mixed_hashes(&hashes, &other_hashes)?
-                .into(),
-            FilterType::Static | FilterType::StaticFuse => {
-                of(StaticFilter::builder(), rate, spec.hash)
-                    .fuse(spec.filter_type == FilterType::StaticFuse)
-                    .from_mixed_hashes(hashes)?
-                    .into()
-            }
-            _ => {
-                let mut filter = AnyFilter::build(spec)?;
-                filter.as_dyn_mut()?.insert_mixed_hashes(&hashes, &mut BatchResults::new())?;
-                filter
-            }
+        let FilterSpec { fpr, hash, .. } = *spec;
+        let own = FilterSpec { fpr, hash, ..FilterSpec::new(filter_type) };
+        let Some(fpr) = fpr.filter(|_| *spec == own) else {
+            let text = format!(
+                "{filter_type} has the field fpr, such as fpr=0.01, and no others but seed"
+            );
+            return Err(Failure::new(PetalCode::PetalInvalid, text));
+        };
+        let filter: AnyFilter = if filter_type == FilterType::Cascade {
+            let builder = FilterCascade::builder().fpr(fpr).hash(hash);
+            builder.from_mixed_hashes(&hashes, &other_hashes)?.into()
+        } else {
+            let builder = StaticFilter::builder().fpr(fpr).hash(hash);
+            builder.fuse(filter_type == FilterType::StaticFuse).from_mixed_hashes(hashes)?.into()
         };
         Ok(Self::new(Kind::Owned(filter), ""))
     }
@@ -235,6 +230,13 @@ impl PetalFilter {
         count: usize,
         mut new: Option<&mut [bool]>,
     ) -> Result<(), Failure> {
+        if let Kind::Foreign(filter) = &mut self.filter {
+            for (at, key) in keys.enumerate() {
+                let is_new = filter.insert(key)?;
+                new.iter_mut().for_each(|new| new[at] = is_new);
+            }
+            return Ok(());
+        }
         self.change_batch(keys, count, |filter, at, hashes, results| {
             filter.insert_mixed_hashes(hashes, results)?;
             if let Some(new) = &mut new {
@@ -275,6 +277,20 @@ impl PetalFilter {
         Ok(())
     }
 
+    /// Moves the window of a filter that forgets with time.
+    pub(crate) fn advance(&mut self, now: u64) -> Result<(), Failure> {
+        match self.owned()? {
+            AnyFilter::Windowed(filter) => {
+                filter.advance_to(now);
+                Ok(())
+            }
+            filter => {
+                let text = format!("a {} filter has no window: use windowed", filter.filter_type());
+                Err(Failure::new(PetalCode::PetalUnsupported, text))
+            }
+        }
+    }
+
     pub(crate) fn union(&mut self, other: &Self) -> Result<(), Failure> {
         let ours = self.owned()?;
         match &other.filter {
@@ -300,6 +316,12 @@ impl PetalFilter {
     pub(crate) fn save(&self, path: &Path, metadata: Option<&str>) -> Result<(), Failure> {
         let kept = self.metadata.to_str().unwrap_or_default();
         match &self.filter {
+            Kind::Foreign(_) if metadata.is_some() => {
+                return Err(Failure::new(
+                    PetalCode::PetalUnsupported,
+                    "a file of another program has no place for metadata: save it without",
+                ));
+            }
             Kind::Foreign(filter) => petal::embed::replace_file(path, |out| {
                 filter.write_to(out, false).map_err(|error| std::io::Error::other(error).into())
             })?,

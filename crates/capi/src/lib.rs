@@ -360,7 +360,7 @@ pub unsafe extern "C" fn petal_contains_u64(filter: *const PetalFilter, key: u64
 
 /// Looks up many keys; faster than one by one, most of all in a filter that is larger than the processor's caches.
 ///
-/// found: a bool for each key, true if it may have been inserted.
+/// found: a bool for each key, true if it may have been inserted; after an error also true if it was not looked up.
 ///
 /// Returns 0, or -1 after an error.
 ///
@@ -377,26 +377,27 @@ pub unsafe extern "C" fn petal_contains_batch(
         // SAFETY: as the caller promises.
         let (filter, (count, keys)) = unsafe { (self::filter(filter)?, self::keys(keys)?) };
         // SAFETY: as the caller promises.
-        let found = unsafe { results(found, count) }?.ok_or_else(|| invalid("found is NULL"))?;
+        let found = unsafe { results(found, count, true) };
+        let found = found.ok_or_else(|| invalid("found is NULL"))?;
         filter.contains_batch(keys, found).map(|()| 0)
     };
     // SAFETY: as the caller promises.
     unsafe { guarded(error, -1, run) }
 }
 
-/// `None` if the pointer is NULL.
+/// Returns results that are all `first`; `None` if the pointer is NULL.
 ///
 /// # Safety
 /// `results` is NULL, or valid for `count` bools.
-unsafe fn results<'a>(results: *mut bool, count: usize) -> Result<Option<&'a mut [bool]>, Failure> {
+unsafe fn results<'a>(results: *mut bool, count: usize, first: bool) -> Option<&'a mut [bool]> {
     if results.is_null() {
-        return Ok((count == 0).then_some(&mut []));
+        return (count == 0).then_some(&mut []);
     }
     // The caller's memory need not be initialized.
     // SAFETY: as the caller promises.
-    unsafe { results.write_bytes(0, count) };
-    // SAFETY: as the caller promises, and all are false now.
-    Ok(Some(unsafe { std::slice::from_raw_parts_mut(results, count) }))
+    unsafe { results.write_bytes(u8::from(first), count) };
+    // SAFETY: as the caller promises, and each is a bool now.
+    Some(unsafe { std::slice::from_raw_parts_mut(results, count) })
 }
 
 // ---- Changes ------------------------------------------------------------------------------------
@@ -440,7 +441,7 @@ pub unsafe extern "C" fn petal_insert_batch(
         // SAFETY: as the caller promises.
         let (filter, (count, keys)) = unsafe { (filter_mut(filter)?, self::keys(keys)?) };
         // SAFETY: as the caller promises.
-        let new = unsafe { results(new_keys, count) }?;
+        let new = unsafe { results(new_keys, count, false) };
         filter.insert_batch(keys, count, new).map(|()| 0)
     };
     // SAFETY: as the caller promises.
@@ -468,6 +469,23 @@ pub unsafe extern "C" fn petal_remove(
     };
     // SAFETY: as the caller promises.
     unsafe { guarded(error, -1, run) }
+}
+
+/// Moves the window of a "windowed" filter that forgets with time to `now`, in the ticks of its window. An earlier time
+/// changes nothing. The window moves only by this function.
+///
+/// Returns 0, or -1 after an error.
+///
+/// # Safety
+/// The pointers are valid as described, or NULL, and nothing else uses the filter.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn petal_advance(
+    filter: *mut PetalFilter,
+    now: u64,
+    error: *mut PetalError,
+) -> i32 {
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, -1, || filter_mut(filter)?.advance(now).map(|()| 0)) }
 }
 
 /// Adds all keys of another filter with the same type, layout and hash.

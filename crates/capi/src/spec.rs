@@ -45,6 +45,9 @@ pub(crate) fn parse(text: &str, secret: Option<&Secret>) -> Result<FilterSpec, F
         }
     }
     if let Some(secret) = secret {
+        if spec.hash != HashSpec::default() {
+            return Err(invalid("seed: a filter with a secret has no seed; leave one out"));
+        }
         spec.hash = HashSpec::keyed_apart(secret);
     }
     Ok(spec)

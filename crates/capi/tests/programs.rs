@@ -59,6 +59,7 @@ impl Compiler {
                 "-pthread",
             ])
             .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror"])
+            .arg(format!("-DFOREIGN=\"{}/../../testdata/foreign/dcso-text\"", folder().display()))
             .arg("-I")
             .arg(folder().join("include"))
             .arg(folder().join("tests/c").join(source))

@@ -77,7 +77,7 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// Reads a secret from a file that [`parse`](Self::parse) reads the content of.
+    /// Reads a secret from a file: see [`parse`](Self::parse).
     ///
     /// # Errors
     /// If the file cannot be read; with [`InvalidData`](std::io::ErrorKind::InvalidData) if it is no secret.

@@ -15,6 +15,10 @@ static void check(int ok, const char *what, int line) {
 }
 #define CHECK(condition) check((condition) ? 1 : 0, #condition, __LINE__)
 
+#ifndef FOREIGN
+#define FOREIGN ""
+#endif
+
 static petal_error error;
 
 static int has(const petal_filter *filter, const char *key) {
@@ -139,6 +143,33 @@ static void fixed_filters_and_secrets(const char *path) {
     petal_free(cascade);
 }
 
+static void windows_and_other_programs(const char *path) {
+    petal_filter *shown = petal_build("windowed capacity=100 fpr=0.01 window=90", NULL, &error);
+    CHECK(shown != NULL && petal_advance(shown, 1000, &error) == 0);
+    CHECK(petal_insert(shown, "one", 3, &error) == 1 && has(shown, "one") == 1);
+    CHECK(petal_advance(shown, 1080, &error) == 0 && has(shown, "one") == 1);
+    CHECK(petal_advance(shown, 1130, &error) == 0 && has(shown, "one") == 0);
+    petal_free(shown);
+    petal_filter *bloom = petal_build("bloom capacity=9 fpr=0.1", NULL, &error);
+    CHECK(petal_advance(bloom, 1, &error) == -1 && fails(PETAL_UNSUPPORTED, "no window"));
+    petal_free(bloom);
+
+    petal_filter *foreign = petal_open(FOREIGN, NULL, &error);
+    CHECK(foreign != NULL && strcmp(petal_type(foreign), "dcso") == 0 && petal_verify(foreign, &error) == 0);
+    petal_keys keys = {"a key?another key", (const size_t[]){6, 11}, 0, 2};
+    bool found[2], is_new[2];
+    CHECK(petal_contains_batch(foreign, &keys, found, &error) == 0 && !found[0] && !found[1]);
+    CHECK(petal_insert_batch(foreign, &keys, is_new, &error) == 0 && is_new[0] && is_new[1]);
+    CHECK(petal_contains_batch(foreign, &keys, found, &error) == 0 && found[0] && found[1]);
+    CHECK(petal_save(foreign, path, "{}", &error) == -1 && fails(PETAL_UNSUPPORTED, "metadata"));
+    CHECK(petal_save(foreign, path, NULL, &error) == 0);
+    petal_filter *again = petal_open(path, NULL, &error);
+    CHECK(again != NULL && has(again, "a key?") == 1);
+    CHECK(petal_statistics(again, &(petal_stats){0}, &error) == -1 && fails(PETAL_UNSUPPORTED, ""));
+    petal_free(again);
+    petal_free(foreign);
+}
+
 static void wrong_arguments(void) {
     CHECK(petal_build("blom", NULL, &error) == NULL && fails(PETAL_INVALID, "expected one of bloom"));
     CHECK(petal_build("bloom capacity", NULL, &error) == NULL && fails(PETAL_INVALID, "FIELD=VALUE"));
@@ -146,6 +177,14 @@ static void wrong_arguments(void) {
     CHECK(petal_build("bloom size=1", NULL, &error) == NULL && fails(PETAL_INVALID, "not a field"));
     CHECK(petal_build("bloom", NULL, &error) == NULL && fails(PETAL_INVALID, ""));
     CHECK(petal_build("static fpr=0.1", NULL, &error) == NULL && fails(PETAL_UNSUPPORTED, ""));
+    const uint8_t secret[16] = {0};
+    CHECK(petal_build("bloom capacity=9 fpr=0.1 seed=7", secret, &error) == NULL && fails(PETAL_INVALID, "seed"));
+    petal_keys word = {"x", NULL, 1, 1};
+    CHECK(petal_build_from_keys("static", NULL, &word, NULL, &error) == NULL && fails(PETAL_INVALID, "fpr"));
+    CHECK(petal_build_from_keys("static fpr=0.1 bits=9", NULL, &word, NULL, &error) == NULL);
+    petal_filter *of_bits = petal_build_from_keys("bloom bits=512 probes=5", NULL, &word, NULL, &error);
+    CHECK(of_bits != NULL && has(of_bits, "x") == 1);
+    petal_free(of_bits);
     CHECK(petal_build(NULL, NULL, &error) == NULL && fails(PETAL_INVALID, "NULL"));
     CHECK(petal_build("\xff", NULL, &error) == NULL && fails(PETAL_INVALID, "UTF-8"));
     CHECK(petal_build("bloom capacity=1e15 fpr=1e-9", NULL, &error) == NULL);
@@ -174,6 +213,7 @@ int main(int count, char **arguments) {
     insert_query_and_remove();
     batches_files_and_copies(arguments[1]);
     fixed_filters_and_secrets(arguments[1]);
+    windows_and_other_programs(arguments[1]);
     wrong_arguments();
     return 0;
 }

@@ -1,9 +1,6 @@
 // The classes of petal.hpp.
 #include <petal.hpp>
 
-#include <cassert>
-#include <iostream>
-
 #undef NDEBUG
 #include <cassert>
 

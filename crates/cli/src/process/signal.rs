@@ -17,8 +17,8 @@ use super::hidden_terminal;
 static STOP_FIRST: AtomicBool = AtomicBool::new(false);
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C, SIGTERM and SIGHUP remove unfinished files, abort uploads, show what is typed, and end the process with 130. Call
-/// it before other threads start, which inherit the blocked signals.
+/// Makes Ctrl-C, SIGTERM and SIGHUP remove unfinished files, abort uploads, restore a hidden terminal, and end
+/// the process with 130. Call it before other threads start, which inherit the blocked signals.
 pub(crate) fn handle() {
     let ending: Vec<_> =
         [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| !is_ignored(*s)).collect();
