@@ -6,6 +6,7 @@ A test fails if a page logs an error to the console. `PETAL_SCREENSHOTS=DIR` kee
 import functools
 import http.server
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -101,15 +102,40 @@ def browser(_chromium):
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
+    """Answers ranges, which the class of the library does not, also to pages of other servers."""
+
     def log_message(self, *args):
         pass
 
     def do_GET(self):
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if self.path == "/favicon.ico":  # requested for every page that names no icon
             self.send_response(204)
             self.end_headers()
+        elif wanted:
+            self.send_range(Path(self.translate_path(self.path)), *map(int, wanted.groups()))
         else:
             super().do_GET()
+
+    def end_headers(self):
+        self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+    def send_range(self, path, first, last):
+        if not path.is_file():
+            self.send_error(404)
+            return
+        length = path.stat().st_size
+        last = min(last, length - 1)
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/{length}")
+        self.send_header("Content-Length", str(last + 1 - first))
+        self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
+        self.send_header("Access-Control-Expose-Headers", "Content-Range, ETag")
+        self.end_headers()
+        with path.open("rb") as file:
+            file.seek(first)
+            self.wfile.write(file.read(last + 1 - first))
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ mod check;
 mod cross;
 mod example;
 mod figures;
+mod js;
 mod lab;
 mod loom;
 mod package;
@@ -59,6 +60,7 @@ usage: cargo x COMMAND
   peers            install the foreign libraries into target/peers, from their package registries
   peers golden     the same, and let them write the missing files of testdata/foreign
   cross            run the core's tests on aarch64 and on a big-endian machine, with QEMU
+  js               build the package for JavaScript into target/js, and test it in Node
   wasm             run the core's tests as WebAssembly, in Node
   bench            time the Bloom filters and their rivals; rows go to results/
   bench filters    time petal's Bloom filters only; print the rows
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         ["release", "--dev"] => release::pack_dev_builds(),
         ["release", "--dry-run", targets @ ..] => release::release(true, targets),
         ["release", targets @ ..] => release::release(false, targets),
+        ["js"] => js::build_and_test(),
         ["wasm"] => wasm::wasm(),
         ["fuzz"] => sanitize::fuzz_briefly(),
         ["fuzz", seconds] => match seconds.parse() {

@@ -10,7 +10,7 @@ use std::thread;
 use crate::python::Tier;
 use crate::step::{self, Result};
 use crate::{
-    browser, check, example, lab, loom, package, peers, python, readers, release, sanitize, wasm,
+    browser, check, example, js, lab, loom, package, peers, python, readers, release, sanitize, wasm,
 };
 
 /// Runs all tests; those with foreign programs and those with engines if selected.
@@ -67,7 +67,7 @@ fn spark_and_browser_tests(foreign: bool, engines: bool) -> Result {
 fn python_and_foreign_tests(foreign: bool) -> Result {
     let own: &[Step] = &[|| python::run_tests(Tier::Own, &[])];
     let with_foreign: &[Step] =
-        &[|| python::run_tests(Tier::Foreign, &[]), peers::test, readers::go, readers::java];
+        &[|| python::run_tests(Tier::Foreign, &[]), peers::test, readers::go, readers::java, js::test];
     run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
 

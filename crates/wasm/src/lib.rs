@@ -6,6 +6,7 @@
 
 mod curves;
 mod exports;
+mod filters;
 mod lines;
 mod plan;
 mod strip;

@@ -1,14 +1,16 @@
 //! `book`: builds the book of `docs/` into `target/book`.
 //!
-//! mdBook is installed once into `target/tools`; everything else needs no network. [`module`] compiles the library for
-//! the interactive pages. After mdBook, [`links`] redirects links to files of the root and checks every link of the
+//! mdBook is installed once into `target/tools`; everything else needs no network. The interactive pages use the package
+//! for JavaScript. After mdBook, [`links`] redirects links to files of the root and checks every link of the
 //! book.
 
 mod links;
 mod module;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::js;
 use crate::step::{Result, Step, root};
 
 /// The version of mdBook; it is installed again if this changes.
@@ -20,9 +22,16 @@ pub(crate) const OUTPUT: &str = "target/book";
 /// Builds the book and checks its links.
 pub(crate) fn build() -> Result {
     let mdbook = mdbook()?;
-    let module = module::build()?;
+    js::package()?;
     Step::program(&mdbook, &["build"]).run()?;
-    module::write(&module, &root().join(OUTPUT).join("interactive/petal-wasm.js"))?;
+    let (package, pages) = (root().join(js::PACKAGE), root().join(OUTPUT).join("interactive"));
+    module::write(&package.join("petal-basic.wasm"), &pages.join("petal-wasm.js"))?;
+    let copies = pages.join("petal-filters");
+    let copied = fs::create_dir_all(&copies).and_then(|()| {
+        let mut names = ["petal.js", "petal.wasm", "petal-basic.wasm"].iter();
+        names.try_for_each(|name| fs::copy(package.join(name), copies.join(name)).map(drop))
+    });
+    copied.map_err(|error| format!("{}: {error}", copies.display()))?;
     let pages = links::finish(&root(), &root().join(OUTPUT))?;
     println!("\ncargo x book: {pages} pages in {OUTPUT}; start with {OUTPUT}/index.html");
     Ok(())

@@ -1,26 +1,9 @@
-//! The library for the interactive pages: `crates/wasm`, compiled to WebAssembly and stored in a script.
+//! The module of the interactive pages, stored in a script.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::step::{Result, Step, root};
-
-const TARGET: &str = "wasm32-unknown-unknown";
-
-/// Compiles the module and returns its path.
-pub(super) fn build() -> Result<PathBuf> {
-    let installed = Step::program(Path::new("rustup"), &["target", "list", "--installed"]).output();
-    if !installed.is_some_and(|targets| targets.lines().any(|target| target == TARGET)) {
-        Step::program(Path::new("rustup"), &["target", "add", TARGET]).run().map_err(|error| {
-            format!("{error}: the pages with calculations need Rust's target {TARGET}; install it and run again")
-        })?;
-    }
-    let folder = root().join("target/web");
-    let into = ["--target", TARGET, "--target-dir", &folder.to_string_lossy()];
-    let build = ["build", "--package", "petal-wasm", "--lib", "--profile", "web"];
-    Step::cargo(&[&build[..], &into].concat()).run()?;
-    Ok(folder.join(TARGET).join("web/petal_wasm.wasm"))
-}
+use crate::step::Result;
 
 /// Writes a script that has the bytes of a module in base64, so that a page works from a file, too.
 pub(super) fn write(module: &Path, script: &Path) -> Result {

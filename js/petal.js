@@ -1,0 +1,480 @@
+// Filters for approximate set membership: petal's library, compiled to WebAssembly. petal.d.ts describes every function.
+
+export class PetalError extends Error {
+  constructor(message, kind, offset = 0) {
+    super(message);
+    this.name = "PetalError";
+    this.kind = kind;
+    this.offset = offset;
+  }
+}
+
+const node = globalThis.process?.versions?.node
+  ? await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs")
+  : undefined;
+
+// A function that returns a vector of zeros.
+const SIMD = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 8, 1, 6, 0, 65, 0, 253, 15, 11,
+];
+const module = WebAssembly.validate(Uint8Array.from(SIMD))
+  ? new URL("./petal.wasm", import.meta.url)
+  : new URL("./petal-basic.wasm", import.meta.url);
+let memory = new Uint8Array();
+
+/** Copies the next bytes of the file that is opened to a part of the memory; returns their number. */
+let readFile = () => 0;
+const imports = { petal: { read: (at, length) => readFile(view().subarray(at >>> 0, (at >>> 0) + (length >>> 0))) } };
+const wasm = (await WebAssembly.instantiate(await bytesAt(module), imports)).instance.exports;
+
+async function bytesAt(url) {
+  if (url.protocol === "file:" && node) return node.readFileSync(url);
+  const response = await fetch(url);
+  if (!response.ok) throw new PetalError(`${url}: HTTP status ${response.status}`, "io");
+  return response.arrayBuffer();
+}
+
+// ---- Memory of the module -----------------------------------------------------------------------
+
+/** Returns the memory, which is another array after it has grown. */
+function view() {
+  if (memory.length === 0) memory = new Uint8Array(wasm.memory.buffer);
+  return memory;
+}
+
+/** Returns the address of a buffer of this length; `memory` is valid then. */
+function request(length) {
+  const at = wasm.petal_request(length) >>> 0;
+  view();
+  return at;
+}
+
+function send(bytes) {
+  const at = request(bytes.length);
+  memory.set(bytes, at);
+}
+
+function answer() {
+  const at = wasm.petal_answer() >>> 0;
+  return view().subarray(at, at + wasm.petal_answer_length());
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function fail(found) {
+  throw new PetalError(found.error, found.kind, found.offset);
+}
+
+/** Returns what a function returns, or throws the error that it left. */
+function checked(result) {
+  if (result === -1) fail(JSON.parse(decoder.decode(answer())));
+  return result;
+}
+
+/** Calls the operation `op`. */
+function call(op, fields) {
+  const text = encoder.encode(JSON.stringify({ op, ...fields }));
+  send(text);
+  wasm.petal_call();
+  const found = JSON.parse(decoder.decode(answer()));
+  return "error" in found ? fail(found) : found;
+}
+
+function push(filter, bytes) {
+  send(bytes);
+  checked(wasm.petal_push(filter));
+}
+
+// ---- Keys ---------------------------------------------------------------------------------------
+
+/** Numbers are eight bytes, the lowest first. */
+const number = new DataView(new ArrayBuffer(8));
+const numberBytes = new Uint8Array(number.buffer);
+
+/** Returns the bytes of a key that is no string; those of a number are valid until the next one. */
+function bytesOf(key) {
+  if (key instanceof Uint8Array) return key;
+  if (Number.isSafeInteger(key) && key >= 0) {
+    number.setUint32(0, key, true);
+    number.setUint32(4, key / 0x1_0000_0000, true);
+    return numberBytes;
+  }
+  if (typeof key === "bigint" && BigInt.asUintN(64, key) === key) {
+    number.setBigUint64(0, key, true);
+    return numberBytes;
+  }
+  if (typeof key === "bigint" || Number.isInteger(key)) {
+    throw new RangeError(`${key}: a number is from 0 to 2^53 - 1, a bigint to 2^64 - 1; other keys are strings`);
+  }
+  const found = typeof key === "number" ? `the number ${key}` : key === null ? "null" : typeof key;
+  throw new TypeError(`a key is a string, a Uint8Array, an integer or a bigint, not ${found}`);
+}
+
+/** Writes a string in UTF-8 to `at`, where three bytes for each of its units are free; returns its length. */
+function writeText(text, at) {
+  const bytes = memory;
+  let unit = 0;
+  // Short texts of ASCII, without a call.
+  for (const end = Math.min(text.length, 96); unit < end; unit++) {
+    const code = text.charCodeAt(unit);
+    if (code > 127) break;
+    bytes[at + unit] = code;
+  }
+  if (unit === text.length) return unit;
+  if (/\p{Surrogate}/u.test(text)) throw new TypeError("a key has half of a surrogate pair, which has no UTF-8");
+  return encoder.encodeInto(text, bytes.subarray(at)).written;
+}
+
+/** Writes a key to the buffer; returns its length. */
+function write(key) {
+  if (typeof key === "string") return writeText(key, request(3 * key.length));
+  const bytes = bytesOf(key);
+  send(bytes);
+  return bytes.length;
+}
+
+/** Keys of a call. */
+const BATCH = 1024;
+
+/** Writes keys to the buffer: their lengths, then their bytes. */
+function writeBatch(keys) {
+  let room = 4 * keys.length;
+  for (const key of keys) room += typeof key === "string" ? 3 * key.length : bytesOf(key).length;
+  const at = request(room);
+  const lengths = new Uint32Array(memory.buffer, at, keys.length);
+  let end = at + 4 * keys.length;
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index];
+    if (typeof key === "string") {
+      lengths[index] = writeText(key, end);
+    } else {
+      const bytes = bytesOf(key);
+      memory.set(bytes, end);
+      lengths[index] = bytes.length;
+    }
+    end += lengths[index];
+  }
+  return keys.length;
+}
+
+function* batches(keys) {
+  let batch = [];
+  for (const key of keys) {
+    batch.push(key);
+    if (batch.length === BATCH) {
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+// ---- Filters in memory --------------------------------------------------------------------------
+
+const closed = new FinalizationRegistry((at) => call("close", { filter: at }));
+
+class Handle {
+  #at;
+
+  constructor(at) {
+    this.#at = at;
+    closed.register(this, at, this);
+  }
+
+  /** The number of the filter in the module; none after it is closed. */
+  get at() {
+    if (this.#at === undefined) throw new PetalError("the filter is closed", "invalid");
+    return this.#at;
+  }
+
+  close() {
+    if (this.#at === undefined) return;
+    closed.unregister(this);
+    call("close", { filter: this.#at });
+    this.#at = undefined;
+  }
+}
+
+export class Filter {
+  #handle;
+
+  /** @internal */
+  constructor(handle) {
+    if (!(handle instanceof Handle)) throw new TypeError("open a file, or use BloomFilter.withFpr");
+    this.#handle = handle;
+  }
+
+  has(key) {
+    const length = write(key);
+    return checked(wasm.petal_has(this.#handle.at, length)) === 1;
+  }
+
+  add(key) {
+    const length = write(key);
+    return checked(wasm.petal_add(this.#handle.at, length)) === 1;
+  }
+
+  hasMany(keys) {
+    return this.#batch(keys, false);
+  }
+
+  addMany(keys) {
+    return this.#batch(keys, true);
+  }
+
+  #batch(keys, insert) {
+    const results = [];
+    for (const batch of batches(keys)) {
+      const count = writeBatch(batch);
+      checked(wasm.petal_batch(this.#handle.at, count, insert));
+      const found = answer();
+      for (let index = 0; index < count; index++) results.push(found[index] === 1);
+    }
+    wasm.petal_done();
+    return results;
+  }
+
+  toBytes() {
+    checked(wasm.petal_file(this.#handle.at));
+    const bytes = answer().slice();
+    wasm.petal_done();
+    return bytes;
+  }
+
+  info() {
+    return call("info", { filter: this.#handle.at });
+  }
+
+  close() {
+    this.#handle.close();
+  }
+}
+
+export class BloomFilter extends Filter {
+  static withFpr(capacity, fpr, options = {}) {
+    if (!Number.isSafeInteger(capacity) || capacity < 0) throw new TypeError(`the capacity is a number of keys, not ${capacity}`);
+    const request = { type: "bloom", capacity, fpr: Number(fpr), secret: digits(options.secret) };
+    return new BloomFilter(new Handle(call("build", request).filter));
+  }
+}
+
+/** Returns a secret as hexadecimal digits. */
+function digits(secret) {
+  if (secret === undefined) return undefined;
+  if (!(secret instanceof Uint8Array) || secret.length !== 16) throw new TypeError("a secret is a Uint8Array of 16 bytes");
+  return Array.from(secret, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export async function open(source, options = {}) {
+  const secret = digits(options.secret);
+  const url = source instanceof URL ? source : typeof source === "string" ? addressOf(source) : undefined;
+  if (node && (url?.protocol === "file:" || (typeof source === "string" && !url))) {
+    const file = node.openSync(url ?? source);
+    try {
+      return read((bytes) => node.readSync(file, bytes, 0, bytes.length), secret);
+    } finally {
+      node.closeSync(file);
+    }
+  }
+  let bytes = source;
+  if (url) bytes = await bytesAt(url);
+  else if (source instanceof Blob) bytes = await source.arrayBuffer();
+  if (bytes instanceof ArrayBuffer) bytes = new Uint8Array(bytes);
+  if (!(bytes instanceof Uint8Array)) throw new TypeError("open takes a path, a URL, a Blob, an ArrayBuffer or a Uint8Array");
+  let at = 0;
+  return read((piece) => {
+    const next = bytes.subarray(at, at + piece.length);
+    piece.set(next);
+    at += next.length;
+    return next.length;
+  }, secret);
+}
+
+/** Opens the file whose bytes a function gives. */
+function read(next, secret) {
+  readFile = next;
+  try {
+    return new Filter(new Handle(call("open", { secret }).filter));
+  } finally {
+    readFile = () => 0;
+  }
+}
+
+/** Returns the address that a string is; none if it is a path. */
+function addressOf(text) {
+  if (node && !/^https?:/i.test(text)) return undefined;
+  return new URL(text, globalThis.location?.href);
+}
+
+async function* chunks(stream) {
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // A body that nobody wants is not sent to its end.
+    reader.cancel().catch(() => {});
+  }
+}
+
+// ---- Filters at an address ----------------------------------------------------------------------
+
+/** Bytes of the first request, which are kept. */
+const BEGIN = 16384;
+/** Requests at the same time. */
+const PARALLEL = 8;
+
+/** The ranges of one version of a file on a server. */
+class HttpRanges {
+  constructor(url, options) {
+    this.url = url;
+    this.headers = options.headers;
+    this.timeout = options.timeout ?? 30_000;
+  }
+
+  async open() {
+    this.begin = await this.fetch(0, BEGIN);
+  }
+
+  async read(start, end) {
+    return end <= this.begin.length ? this.begin.subarray(start, end) : this.fetch(start, end);
+  }
+
+  /** Fetches a range; the file may end within the first. */
+  async fetch(start, end) {
+    const problem = (text, kind = "io") => new PetalError(`${this.url}: ${text}`, kind);
+    const headers = { ...this.headers, Range: `bytes=${start}-${end - 1}` };
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), this.timeout);
+    try {
+      const response = await fetch(this.url, { headers, signal: stop.signal });
+      if (response.status === 200) throw problem("the server ignores ranges: open() downloads the whole file");
+      if (response.status !== 206) throw problem(`HTTP status ${response.status}`);
+      if (/\S/.test(response.headers.get("Content-Encoding")?.replace("identity", "") ?? ""))
+        throw problem("the server compresses ranges: switch that off for this file");
+      const range = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "");
+      if (!range)
+        throw problem("no Content-Range: a server elsewhere must send Access-Control-Expose-Headers: Content-Range, ETag");
+      const [, first, last, length] = range.map(Number);
+      const version = response.headers.get("ETag") ?? response.headers.get("Last-Modified");
+      if (version === null) throw problem("neither ETag nor Last-Modified: a changed file would not be noticed");
+      this.length ??= length;
+      this.version ??= version;
+      if (length !== this.length || version !== this.version)
+        throw problem("the file was replaced: open it again", "changed");
+      end = Math.min(end, length);
+      if (first !== start || last !== end - 1) throw problem(`expected bytes ${start}-${end - 1}, found ${first}-${last}`);
+      const bytes = new Uint8Array(end - start);
+      let at = 0;
+      for await (const chunk of chunks(response.body)) {
+        if (at + chunk.length > bytes.length) throw problem(`more than ${bytes.length} bytes for a range`);
+        bytes.set(chunk, at);
+        at += chunk.length;
+      }
+      if (at < bytes.length) throw problem(`${at} bytes for a range of ${bytes.length}`);
+      return bytes;
+    } catch (error) {
+      if (error instanceof PetalError) throw error;
+      throw problem(stop.signal.aborted ? `no answer within ${this.timeout} ms` : (error.cause ?? error).message);
+    } finally {
+      clearTimeout(timer);
+      stop.abort();
+    }
+  }
+}
+
+class BlobRanges {
+  constructor(blob) {
+    this.blob = blob;
+    this.length = blob.size;
+  }
+
+  async read(start, end) {
+    return new Uint8Array(await this.blob.slice(start, end).arrayBuffer());
+  }
+}
+
+/** Reads ranges until there is a result. */
+async function resolve(at, source) {
+  for (;;) {
+    const found = call("next", { filter: at });
+    if (!found.ranges) return found;
+    const pieces = Array(found.ranges.length);
+    let next = 0;
+    const worker = async () => {
+      while (next < pieces.length) {
+        const index = next++;
+        pieces[index] = await source.read(...found.ranges[index]);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(PARALLEL, pieces.length) }, worker));
+    const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+    let end = 0;
+    for (const piece of pieces) {
+      bytes.set(piece, end);
+      end += piece.length;
+    }
+    push(at, bytes);
+  }
+}
+
+export class RemoteFilter {
+  #handle;
+  #source;
+
+  /** @internal */
+  constructor(handle, source) {
+    if (!(handle instanceof Handle)) throw new TypeError("use openRemote");
+    this.#handle = handle;
+    this.#source = source;
+  }
+
+  async has(key) {
+    return (await this.hasMany([key]))[0];
+  }
+
+  async hasMany(keys) {
+    const results = [];
+    for (const batch of batches(keys)) {
+      const count = writeBatch(batch);
+      const query = new Handle(checked(wasm.petal_ask(this.#handle.at, count)));
+      try {
+        results.push(...(await resolve(query.at, this.#source)).found);
+      } finally {
+        query.close();
+      }
+    }
+    return results;
+  }
+
+  info() {
+    return call("info", { filter: this.#handle.at });
+  }
+
+  close() {
+    this.#handle.close();
+  }
+}
+
+export async function openRemote(source, options = {}) {
+  let ranges;
+  if (source instanceof Blob) {
+    ranges = new BlobRanges(source);
+  } else {
+    const url = source instanceof URL ? source : new URL(source, globalThis.location?.href);
+    ranges = new HttpRanges(url, options);
+    await ranges.open();
+  }
+  const handle = new Handle(call("remote", { length: ranges.length, secret: digits(options.secret) }).filter);
+  try {
+    await resolve(handle.at, ranges);
+  } catch (error) {
+    handle.close();
+    throw error;
+  }
+  return new RemoteFilter(handle, ranges);
+}
