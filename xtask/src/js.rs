@@ -37,7 +37,8 @@ pub(crate) fn package() -> Result {
     let folder = root().join(PACKAGE);
     let failed = |error: std::io::Error| format!("{PACKAGE}: {error}");
     fs::create_dir_all(&folder).map_err(failed)?;
-    let copy = |from: &Path, name: &str| fs::copy(from, folder.join(name)).map(drop).map_err(failed);
+    let copy =
+        |from: &Path, name: &str| fs::copy(from, folder.join(name)).map(drop).map_err(failed);
     copy(&module(true)?, "petal.wasm")?;
     copy(&module(false)?, "petal-basic.wasm")?;
     for name in ["js/petal.js", "js/petal.d.ts", "js/README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
@@ -45,12 +46,20 @@ pub(crate) fn package() -> Result {
     }
     let manifest = fs::read_to_string(root().join("js/package.json")).map_err(failed)?;
     let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
-    fs::write(folder.join("package.json"), manifest.replace("\"version\": \"\"", &version)).map_err(failed)
+    fs::write(folder.join("package.json"), manifest.replace("\"version\": \"\"", &version))
+        .map_err(failed)
 }
 
 /// Packs the built package as npm publishes it, into a folder.
 pub(crate) fn pack(files: &Path) -> Result {
-    npm(&["pack", "--silent", "--pack-destination", &files.to_string_lossy(), &format!("./{PACKAGE}")]).run()
+    npm(&[
+        "pack",
+        "--silent",
+        "--pack-destination",
+        &files.to_string_lossy(),
+        &format!("./{PACKAGE}"),
+    ])
+    .run()
 }
 
 /// Builds the package and the program, and tests the package.
@@ -62,7 +71,9 @@ pub(crate) fn build_and_test() -> Result {
 
 /// Tests the built package in Node. The program must be built.
 pub(crate) fn test() -> Result {
-    node(&["--test", "js/test/"]).env("PETAL", &target_dir().join("debug/petal").to_string_lossy()).run()
+    node(&["--test", "js/test/"])
+        .env("PETAL", &target_dir().join("debug/petal").to_string_lossy())
+        .run()
 }
 
 fn node(args: &[&str]) -> Step {

@@ -10,7 +10,8 @@ use std::thread;
 use crate::python::Tier;
 use crate::step::{self, Result};
 use crate::{
-    browser, check, example, js, lab, loom, package, peers, python, readers, release, sanitize, wasm,
+    browser, check, example, js, lab, loom, package, peers, python, readers, release, sanitize,
+    wasm,
 };
 
 /// Runs all tests; those with foreign programs and those with engines if selected.
@@ -66,8 +67,13 @@ fn spark_and_browser_tests(foreign: bool, engines: bool) -> Result {
 /// Runs the tests of the Python package, those of the program and the module with foreign programs, and readers.
 fn python_and_foreign_tests(foreign: bool) -> Result {
     let own: &[Step] = &[|| python::run_tests(Tier::Own, &[])];
-    let with_foreign: &[Step] =
-        &[|| python::run_tests(Tier::Foreign, &[]), peers::test, readers::go, readers::java, js::test];
+    let with_foreign: &[Step] = &[
+        || python::run_tests(Tier::Foreign, &[]),
+        peers::test,
+        readers::go,
+        readers::java,
+        js::test,
+    ];
     run_all(own.iter().chain(with_foreign.iter().filter(|_| foreign)))
 }
 

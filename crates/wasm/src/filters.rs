@@ -46,7 +46,8 @@ impl Filter {
         const LAYOUT: std::ops::Range<usize> = 10..12;
         let mut begin = Vec::new();
         file.by_ref().take(LAYOUT.end as u64).read_to_end(&mut begin)?;
-        let layout = begin.get(LAYOUT).map_or(0, |layout| u16::from_le_bytes([layout[0], layout[1]]));
+        let layout =
+            begin.get(LAYOUT).map_or(0, |layout| u16::from_le_bytes([layout[0], layout[1]]));
         let file = begin.as_slice().chain(file);
         Ok(match layout {
             2 => {
@@ -138,7 +139,10 @@ impl Replay {
     }
 
     /// Runs `read`; returns its result, or the ranges that it needs first.
-    fn run<T>(&self, read: impl FnOnce(&Self) -> petal::Result<T>) -> Result<std::result::Result<T, Value>> {
+    fn run<T>(
+        &self,
+        read: impl FnOnce(&Self) -> petal::Result<T>,
+    ) -> Result<std::result::Result<T, Value>> {
         self.next.set(0);
         let result = read(self);
         let missing = std::mem::take(&mut *self.missing.borrow_mut());
@@ -162,7 +166,10 @@ impl Filters {
     }
 
     fn slot(&mut self, at: usize) -> Result<&mut Slot> {
-        self.slots.get_mut(at).and_then(Option::as_mut).ok_or_else(|| invalid("the filter is closed"))
+        self.slots
+            .get_mut(at)
+            .and_then(Option::as_mut)
+            .ok_or_else(|| invalid("the filter is closed"))
     }
 
     fn filter(&mut self, at: usize) -> Result<&mut Filter> {
@@ -218,7 +225,9 @@ impl Filters {
     /// Takes the bytes of the ranges that were missing.
     pub(crate) fn push(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         match self.slot(at)? {
-            Slot::Remote(replay, _) | Slot::Query(replay, ..) => replay.answers.push(bytes.to_vec()),
+            Slot::Remote(replay, _) | Slot::Query(replay, ..) => {
+                replay.answers.push(bytes.to_vec())
+            }
             _ => return Err(invalid("the filter takes no bytes")),
         }
         Ok(())
@@ -237,9 +246,12 @@ impl Filters {
             }
             Slot::Query(replay, filter, hashes) => {
                 let mut found = BatchResults::new();
-                let read = |source: &Replay| filter.contains_mixed_hashes(source, &hashes, &mut found);
+                let read =
+                    |source: &Replay| filter.contains_mixed_hashes(source, &hashes, &mut found);
                 let result = match replay.run(read)? {
-                    Ok(()) => json!({ "found": (0..hashes.len()).map(|key| found.get(key)).collect::<Vec<_>>() }),
+                    Ok(()) => {
+                        json!({ "found": (0..hashes.len()).map(|key| found.get(key)).collect::<Vec<_>>() })
+                    }
                     Err(ranges) => ranges,
                 };
                 (Slot::Query(replay, filter, hashes), result)
@@ -270,7 +282,12 @@ impl Filters {
     }
 
     /// Looks up or inserts many keys.
-    pub(crate) fn batch(&mut self, at: usize, keys: &[&[u8]], insert: bool) -> Result<BatchResults> {
+    pub(crate) fn batch(
+        &mut self,
+        at: usize,
+        keys: &[&[u8]],
+        insert: bool,
+    ) -> Result<BatchResults> {
         let filter = self.filter(at)?;
         let (mut hashes, mut results) = (Vec::with_capacity(keys.len()), BatchResults::new());
         with!(&*filter, filter => filter.hash_spec()).hash_all(keys.iter().copied(), &mut hashes);
@@ -294,7 +311,8 @@ impl Filters {
     fn info(&mut self, at: usize) -> Result<Value> {
         Ok(match self.slot(at)? {
             Slot::Filter(filter, metadata) => {
-                let (filter_type, stats) = with!(filter, filter => (filter.filter_type(), filter.stats()));
+                let (filter_type, stats) =
+                    with!(filter, filter => (filter.filter_type(), filter.stats()));
                 json!({
                     "type": filter_type.name(),
                     "inserted": stats.inserted,

@@ -1,8 +1,8 @@
-//! The calculator and the strip of bits of the book, as WebAssembly.
+//! Filters for JavaScript, and the calculator and the strip of bits of the book, as WebAssembly.
 //!
 //! All numbers come from the library: sizes from its builders, rates from `petal::math`, bits from its filters. A page
 //! calls [`call`] with a request in JSON and gets an answer in JSON; `exports` passes both through the memory of the
-//! module. `cargo x book` builds the module.
+//! module. `cargo x js` builds the module; `js/petal.js` is the interface of `filters`.
 
 mod curves;
 mod exports;
