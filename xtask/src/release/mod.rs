@@ -7,6 +7,7 @@
 mod archive;
 mod binary;
 mod contents;
+mod library;
 mod python;
 mod target;
 mod tools;
@@ -14,6 +15,7 @@ mod tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::check;
 use crate::package::PUBLISHED;
 use crate::step::{Result, Step, root, target_dir};
 use archive::Archive;
@@ -61,8 +63,12 @@ pub(crate) fn release(dry_run: bool, names: &[&str]) -> Result {
         }
     };
     crates(&files)?;
+    if let Err(missing) = library::jar(&files) {
+        skipped.push(format!("jar of the reader for Java: {missing}"));
+    }
     archive::write_checksums(&files)?;
     list(&files, tools.as_ref())?;
+    println!("\nGo module {}", library::go_module()?);
     println!("\nNot built:");
     for line in &skipped {
         println!("  {line}");
@@ -84,9 +90,11 @@ pub(crate) fn publish_crates() -> Result {
     Step::cargo(&["publish", "--locked"].into_iter().chain(packages).collect::<Vec<_>>()).run()
 }
 
-/// Packs the program and the module of the dev profile, and checks the archives. Takes seconds after the tests.
+/// Packs the program, the module and libpetal of the dev profile, checks the archives and compiles a program with
+/// libpetal. Takes seconds after the tests.
 pub(crate) fn pack_dev_builds() -> Result {
     crate::python::build_programs(&[])?;
+    Step::cargo(&[&["build"], &check::WORKSPACE[..], &["--test", "programs"]].concat()).run()?;
     let files = root().join("target/release-dev");
     remake(&files)?;
     let target = Target { name: "dev", ..TARGETS[0] };
@@ -96,8 +104,15 @@ pub(crate) fn pack_dev_builds() -> Result {
     // Built as a dependency of its tests, as in the other steps.
     contents::module(&target, &built.join("deps"), &files)?;
     contents::debian_package(&target, &built.join("deps"), &files)?;
+    library::pack(&target, &built.join("deps"), &built.join("deps"), &files)?;
+    library::try_installed(&target, &files)?;
+    if let Err(missing) = library::jar(&files) {
+        println!("release: no jar of the reader for Java: {missing}");
+    }
     archive::write_checksums(&files)?;
-    list(&files, None)
+    list(&files, None)?;
+    println!("\nGo module {}", library::go_module()?);
+    Ok(())
 }
 
 /// Builds the files of each target.
@@ -138,6 +153,9 @@ fn build(tools: &Tools, targets: &[&Target], files: &Path, skipped: &mut Vec<Str
             contents::module(target, &stripped, files)?;
             if let Err(missing) = contents::debian_package(target, &stripped, files) {
                 skipped.push(format!("Debian package for {}: {missing}", target.name));
+            }
+            if let Err(missing) = library::pack(target, dir, &stripped, files) {
+                skipped.push(format!("libpetal for {}: {missing}", target.name));
             }
             python::wheel(tools, target, files)?;
         }
