@@ -38,15 +38,16 @@ add_executable(with_static first.c)
 target_link_libraries(with_static petal::static)
 ";
 
-/// Packs an archive and Debian packages: the static library of one folder, without its debug information, and the shared
+/// Packs an archive and Debian packages, without debug information: the static library of one folder, and the shared
 /// library of another.
 pub(super) fn pack(target: &Target, dir: &Path, shared: &Path, files: &Path) -> Result {
     let stage = files.with_extension("library");
     remake(&stage)?;
     let libraries = stage.join("built");
     make(&libraries)?;
-    tools::objcopy(&["--strip-debug"], &dir.join(STATIC), &libraries.join(STATIC))?;
-    super::copy(&shared.join(SHARED), &libraries.join(SHARED))?;
+    for (dir, name) in [(dir, "libpetal_capi.a"), (shared, "libpetal_capi.so")] {
+        tools::objcopy(&["--strip-debug"], &dir.join(name), &libraries.join(name))?;
+    }
     let installed = stage.join("installed");
     let [from, to] = [&libraries, &installed].map(|path| path.to_string_lossy());
     Step::script("packaging/libpetal/install.sh", &[&from, &to]).run()?;
@@ -71,9 +72,6 @@ pub(super) fn pack(target: &Target, dir: &Path, shared: &Path, files: &Path) -> 
     let args = [&from, target.debian_architecture(), &files.to_string_lossy()];
     Step::script("packaging/libpetal/deb.sh", &args).run()
 }
-
-const SHARED: &str = "libpetal_capi.so";
-const STATIC: &str = "libpetal_capi.a";
 
 /// Unpacks the archive and the Debian packages, and compiles and runs a program with each.
 pub(super) fn try_installed(target: &Target, files: &Path) -> Result {
