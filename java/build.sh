@@ -12,7 +12,8 @@ cd "$ROOT"
 find_jdk
 rm -rf "$OUT"/{classes,tests}
 "$JDK/javac" --release 11 -Xlint:all -Xdoclint:all,-missing -Werror -d "$OUT/classes" java/src/petal/*.java
-"$JDK/jar" --create --file "$OUT/petal.jar" --manifest java/manifest.mf -C "$OUT/classes" .
+{ cat java/manifest.mf; sed -n 's/^version = "\(.*\)"$/Implementation-Version: \1/p' Cargo.toml; } > "$OUT/manifest.mf"
+"$JDK/jar" --create --file "$OUT/petal.jar" --date 1980-01-01T00:00:02Z --manifest "$OUT/manifest.mf" -C "$OUT/classes" .
 [ "${1:-}" = --test ] || exit 0
 
 debian junit junit4 libhamcrest-java

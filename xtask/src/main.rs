@@ -48,10 +48,10 @@ usage: cargo x COMMAND
   arch --write     the same, and update the tables in ARCHITECTURE.md
   words [PATH]...  find words to avoid in tracked files
   loom             test the concurrent filter in every interleaving of its threads
-  release          build the archives, wheels, crates and checksums of a release into target/release-files
+  release          build the archives, packages, wheels, crates and jar of a release into target/release-files
   release TARGET...  only for these targets of Rust
   release --dry-run [TARGET]...  the same; skips what cannot be built on this machine, and names it
-  release --dev    pack the program and the module of the dev profile, and check the archives
+  release --dev    pack the program, the module and libpetal of the dev profile, and check the archives
   release --publish-crates  publish the crates, in the order of their dependencies
   package          pack the published crates, build them from their packages, run the packed examples
   fuzz             run each fuzz target for about ten seconds, with the same inputs every time
@@ -59,7 +59,7 @@ usage: cargo x COMMAND
   sanitize         run the library's tests with AddressSanitizer, and with Miri if it is installed (nightly)
   peers            install the foreign libraries into target/peers, from their package registries
   peers golden     the same, and let them write the missing files of testdata/foreign
-  cross            run the core's tests on aarch64 and on a big-endian machine, with QEMU
+  cross            run the core's tests on aarch64 and on a big-endian machine, with QEMU; check libpetal for other systems
   js               build the package for JavaScript into target/js, and test it in Node
   wasm             run the core's tests as WebAssembly, in Node
   bench            time the Bloom filters and their rivals; rows go to results/

@@ -1,5 +1,7 @@
 //! The readers of petal's files in other languages, which run the set in `testdata/conformance`.
 
+use std::path::{Path, PathBuf};
+
 use crate::peers;
 use crate::step::{Result, Step, root, target_dir};
 
@@ -25,6 +27,17 @@ pub(crate) fn go() -> Result {
     // Minimizing an interesting input would take up to a minute.
     let fuzz = ["-run=none", "-fuzz=FuzzFromBytes", "-fuzztime=10s", "-fuzzminimizetime=1x", "."];
     go(&[&["test"], &fuzz[..]].concat())
+}
+
+/// Builds the reader for Java with a JDK that is installed, and returns its jar; the error says what is missing.
+pub(crate) fn jar() -> Result<PathBuf> {
+    let home = root().join(peers::HOME);
+    let of_path = Step::program(Path::new("javac"), &["--release", "17", "-version"]).output();
+    if of_path.is_none() && !home.join("debian/jdk/usr/lib/jvm").is_dir() {
+        return Err("no JDK 17 or newer; `cargo x peers` installs one".to_owned());
+    }
+    Step::script("java/build.sh", &[]).env("PETAL_PEERS", &home.to_string_lossy()).run()?;
+    Ok(root().join("target/java/petal.jar"))
 }
 
 /// Builds the reader for Java, and runs its tests; those of its page use the program of the other tests.

@@ -103,9 +103,9 @@ fn programs_in_c_and_cpp_use_every_function() {
     }
 }
 
-/// The header is the list of what the library exports.
+/// The header, and the list in Debian's package, are what the library exports.
 #[test]
-fn shared_library_exports_the_functions_of_the_header() {
+fn shared_library_exports_the_functions_of_the_header_and_of_the_package() {
     let library = libraries().join("libpetal_capi.so");
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -121,6 +121,10 @@ fn shared_library_exports_the_functions_of_the_header() {
         declared.iter().map(String::as_str).eq(exported.iter().copied()),
         "{declared:?} {exported:?}"
     );
+    let list = folder().join("../../packaging/libpetal/libpetal1.symbols");
+    let list = fs::read_to_string(list).unwrap();
+    let packed = list.lines().filter_map(|line| line.strip_prefix(' ')?.split('@').next());
+    assert!(packed.clone().eq(exported), "{}", packed.collect::<Vec<_>>().join(" "));
 }
 
 /// The programs of docs/guides/c.md.
@@ -131,6 +135,9 @@ fn programs_of_the_guide_run() {
     let mut outputs = Vec::new();
     for (number, block) in page.split("```").skip(1).step_by(2).enumerate() {
         let (language, code) = block.split_once('\n').unwrap();
+        if !["c", "cpp"].contains(&language) {
+            continue;
+        }
         let source = scratch.file(&format!("{number}.{language}"));
         fs::write(&source, code).unwrap();
         let compiler = &compilers(language == "cpp")[0];

@@ -17,7 +17,7 @@ use petal_testkit::scratch::Scratch;
 const PETAL: &str = env!("CARGO_BIN_EXE_petal");
 
 /// The languages of code blocks.
-const LANGUAGES: [&str; 18] = [
+const LANGUAGES: [&str; 19] = [
     "console",
     "python",
     "rust",
@@ -30,6 +30,7 @@ const LANGUAGES: [&str; 18] = [
     "dockerfile",
     "html",
     "c",
+    "cmake",
     "cpp",
     "scala",
     "diff",

@@ -41,14 +41,32 @@ impl Archive {
         added.map_err(|error| failed(&self.path, &error))
     }
 
-    /// Appends the files of a folder and of the folders in it, sorted by name.
+    /// Appends the files of a folder and of the folders in it, sorted by name. Links to files of the same folder stay
+    /// links.
     pub(super) fn add_folder(&mut self, from: &Path, name: &str) -> Result {
         for path in sorted_files(from)? {
             let part = path.file_name().unwrap_or_default().to_string_lossy();
             let name = if name.is_empty() { part.into_owned() } else { format!("{name}/{part}") };
-            if path.is_dir() { self.add_folder(&path, &name)? } else { self.add(&path, &name)? }
+            if path.is_dir() {
+                self.add_folder(&path, &name)?;
+            } else if let Some(target) = link_within(&path) {
+                self.add_link(&name, &target)?;
+            } else {
+                self.add(&path, &name)?;
+            }
         }
         Ok(())
+    }
+
+    /// Appends a symbolic link.
+    fn add_link(&mut self, name: &str, target: &Path) -> Result {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_size(0);
+        header.set_mode(0o777);
+        let name = format!("{}/{name}", self.folder);
+        let added = self.tar.append_link(&mut header, name, target);
+        added.map_err(|error| failed(&self.path, &error))
     }
 
     /// Completes the archive, reads it and checks that these files are in it. A name that ends in `*` stands for at
@@ -92,6 +110,11 @@ impl Archive {
         let file = File::open(path).map_err(error)?;
         tar::Archive::new(GzDecoder::new(file)).unpack(into).map_err(error)
     }
+}
+
+/// Returns the target of a link to a file of the same folder.
+fn link_within(path: &Path) -> Option<PathBuf> {
+    fs::read_link(path).ok().filter(|target| target.components().count() == 1)
 }
 
 /// Returns what is in a folder, sorted by name.
@@ -142,6 +165,7 @@ mod tests {
         let folder = folder("files");
         fs::create_dir(folder.join("man")).unwrap();
         fs::write(folder.join("man/petal.1"), "page").unwrap();
+        std::os::unix::fs::symlink("petal.1", folder.join("man/petal-same.1")).unwrap();
         fs::write(folder.join("empty"), "").unwrap();
         let make = |needed: &[&str]| {
             let mut archive = Archive::create(&folder, "some").unwrap();
@@ -152,7 +176,11 @@ mod tests {
         make(&["man/*", "man/petal.1"]).unwrap();
         let first = fs::read(folder.join("some.tar.gz")).unwrap();
         let entries = Archive::entries(&folder.join("some.tar.gz")).unwrap();
-        assert_eq!(entries, [("some/empty".into(), 0), ("some/man/petal.1".into(), 4)]);
+        let names = ["some/empty", "some/man/petal-same.1", "some/man/petal.1"];
+        assert_eq!(entries, names.map(String::from).into_iter().zip([0, 0, 4]).collect::<Vec<_>>());
+        Archive::unpack(&folder.join("some.tar.gz"), &folder).unwrap();
+        let link = fs::read_link(folder.join("some/man/petal-same.1")).unwrap();
+        assert_eq!(link, Path::new("petal.1"));
         assert!(make(&["empty"]).unwrap_err().contains("no file empty"));
         assert!(make(&["completions/*"]).unwrap_err().contains("no file completions/*"));
         assert_eq!(first, fs::read(folder.join("some.tar.gz")).unwrap());

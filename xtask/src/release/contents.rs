@@ -7,7 +7,7 @@ use super::archive::Archive;
 use super::target::Target;
 use crate::step::{Result, Step, root};
 
-const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
+pub(super) const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Files that the archive of the program must contain; its README names them.
 const PROGRAM: &[&str] = &[

@@ -7,6 +7,7 @@
 mod archive;
 mod binary;
 mod contents;
+mod library;
 mod python;
 mod target;
 mod tools;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::package::PUBLISHED;
 use crate::step::{Result, Step, root, target_dir};
+use crate::{check, js};
 use archive::Archive;
 use target::{TARGETS, Target};
 use tools::Tools;
@@ -61,8 +63,15 @@ pub(crate) fn release(dry_run: bool, names: &[&str]) -> Result {
         }
     };
     crates(&files)?;
+    if let Err(missing) = js::package().and_then(|()| js::pack(&files)) {
+        skipped.push(format!("package for JavaScript: {missing}"));
+    }
+    if let Err(missing) = library::jar(&files) {
+        skipped.push(format!("jar of the reader for Java: {missing}"));
+    }
     archive::write_checksums(&files)?;
     list(&files, tools.as_ref())?;
+    println!("\nGo module {}", library::go_module()?);
     println!("\nNot built:");
     for line in &skipped {
         println!("  {line}");
@@ -84,9 +93,11 @@ pub(crate) fn publish_crates() -> Result {
     Step::cargo(&["publish", "--locked"].into_iter().chain(packages).collect::<Vec<_>>()).run()
 }
 
-/// Packs the program and the module of the dev profile, and checks the archives. Takes seconds after the tests.
+/// Packs the program, the module and libpetal of the dev profile, checks the archives and compiles a program with
+/// libpetal. Takes seconds after the tests.
 pub(crate) fn pack_dev_builds() -> Result {
     crate::python::build_programs(&[])?;
+    Step::cargo(&[&["build"], &check::WORKSPACE[..], &["--test", "programs"]].concat()).run()?;
     let files = root().join("target/release-dev");
     remake(&files)?;
     let target = Target { name: "dev", ..TARGETS[0] };
@@ -96,8 +107,17 @@ pub(crate) fn pack_dev_builds() -> Result {
     // Built as a dependency of its tests, as in the other steps.
     contents::module(&target, &built.join("deps"), &files)?;
     contents::debian_package(&target, &built.join("deps"), &files)?;
+    library::pack(&target, &built.join("deps"), &built.join("deps"), &files)?;
+    library::try_installed(&target, &files)?;
+    // Without the jar, which the tests of the reader for Java build at the same time.
+    if !root().join(js::PACKAGE).join("package.json").exists() {
+        js::package()?;
+    }
+    js::pack(&files)?;
     archive::write_checksums(&files)?;
-    list(&files, None)
+    list(&files, None)?;
+    println!("\nGo module {}", library::go_module()?);
+    Ok(())
 }
 
 /// Builds the files of each target.
@@ -138,6 +158,9 @@ fn build(tools: &Tools, targets: &[&Target], files: &Path, skipped: &mut Vec<Str
             contents::module(target, &stripped, files)?;
             if let Err(missing) = contents::debian_package(target, &stripped, files) {
                 skipped.push(format!("Debian package for {}: {missing}", target.name));
+            }
+            if let Err(missing) = library::pack(target, dir, &stripped, files) {
+                skipped.push(format!("libpetal for {}: {missing}", target.name));
             }
             python::wheel(tools, target, files)?;
         }
@@ -183,7 +206,7 @@ fn list(files: &Path, tools: Option<&Tools>) -> Result {
         let bytes = fs::metadata(&path).map_err(|e| failed(&path, &e))?.len();
         println!("\n{name}  {bytes} bytes");
         let entries = match (path.extension().and_then(|end| end.to_str()), tools) {
-            (Some("gz" | "crate"), _) => Archive::entries(&path)?,
+            (Some("gz" | "tgz" | "crate"), _) => Archive::entries(&path)?,
             (Some("whl"), Some(tools)) => tools.wheel_entries(&path)?,
             _ => vec![],
         };

@@ -58,42 +58,40 @@ impl Target {
             .ok_or_else(|| format!("`rustup target add {}` failed", self.name))
     }
 
-    /// Builds the program and the module, and returns their folder.
+    /// Builds the program, the module and libpetal, and returns their folder.
     pub(super) fn build(&self, tools: &Tools) -> Result<PathBuf> {
         let name = match self.glibc {
             Some(version) => format!("{}.{version}", self.name),
             None => self.name.to_string(),
         };
-        let module = if self.has_module() { &["--package", "petal-redis"][..] } else { &[] };
+        let libraries = ["--package", "petal-redis", "--package", "petal-capi"];
+        let libraries = if self.has_module() { &libraries[..] } else { &[] };
         let args = ["zigbuild", "--locked", "--profile", "dist", "--package", "petal-cli"];
-        tools.step("cargo-zigbuild", &[&args, module, &["--target", &name]].concat()).run()?;
+        tools.step("cargo-zigbuild", &[&args, libraries, &["--target", &name]].concat()).run()?;
         Ok(target_dir().join(self.name).join("dist"))
     }
 
-    /// Writes stripped copies of the program and the module into a folder, and their debug information into files
+    /// Writes stripped copies of the programs and shared libraries into a folder, and their debug information into files
     /// beside them. Returns the folder.
     pub(super) fn strip(&self, dir: &Path) -> Result<PathBuf> {
         let stripped = dir.join("stripped");
         super::remake(&stripped)?;
-        let sysroot = tools::sysroot()?;
-        let objcopy = tools::objcopy(&sysroot)?;
-        let libraries = sysroot.join("lib").to_string_lossy().into_owned();
         for name in self.binaries() {
-            let file = dir.join(name).to_string_lossy().into_owned();
-            let to = stripped.join(name).to_string_lossy().into_owned();
-            let debug = format!("{to}.debug");
-            for args in [
-                vec!["--only-keep-debug", &file, &debug],
-                vec!["--strip-all", &format!("--add-gnu-debuglink={debug}"), &file, &to],
-            ] {
-                Step::program(&objcopy, &args).env("LD_LIBRARY_PATH", &libraries).run()?;
-            }
+            let (file, to) = (dir.join(name), stripped.join(name));
+            let debug = stripped.join(format!("{name}.debug"));
+            tools::objcopy(&["--only-keep-debug"], &file, &debug)?;
+            let link = format!("--add-gnu-debuglink={}", debug.display());
+            tools::objcopy(&["--strip-all", &link], &file, &to)?;
         }
         Ok(stripped)
     }
 
-    /// Returns the names of the files that it compiles.
+    /// Returns the names of the programs and shared libraries that it compiles.
     pub(super) fn binaries(&self) -> &'static [&'static str] {
-        if self.has_module() { &["petal", "libpetal_redis.so"] } else { &["petal"] }
+        if self.has_module() {
+            &["petal", "libpetal_redis.so", "libpetal_capi.so"]
+        } else {
+            &["petal"]
+        }
     }
 }

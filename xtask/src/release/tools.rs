@@ -56,13 +56,21 @@ impl Tools {
 }
 
 /// Returns the folder of the Rust toolchain.
-pub(super) fn sysroot() -> Result<PathBuf> {
+fn sysroot() -> Result<PathBuf> {
     let found = Step::program(Path::new("rustc"), &["--print", "sysroot"]).output();
     found.map(|text| text.trim().into()).ok_or_else(|| "`rustc --print sysroot` failed".into())
 }
 
-/// Returns the toolchain's own objcopy, which reads the files of all targets. rustc strips programs with it.
-pub(super) fn objcopy(sysroot: &Path) -> Result<PathBuf> {
+/// Runs the toolchain's own objcopy, which reads the files of all targets. rustc strips programs with it.
+pub(super) fn objcopy(options: &[&str], from: &Path, to: &Path) -> Result {
+    let sysroot = sysroot()?;
+    let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
+    Step::program(&find_objcopy(&sysroot)?, &[options, &[&from, &to]].concat())
+        .env("LD_LIBRARY_PATH", &sysroot.join("lib").to_string_lossy())
+        .run()
+}
+
+fn find_objcopy(sysroot: &Path) -> Result<PathBuf> {
     let hosts = sysroot.join("lib/rustlib");
     let folders = std::fs::read_dir(&hosts).map_err(|error| super::failed(&hosts, &error))?;
     let paths = folders.flatten().map(|folder| folder.path().join("bin/rust-objcopy"));
