@@ -339,7 +339,7 @@ fn secret_of(request: &Value) -> Result<Option<Secret>> {
     let Some(digits) = request["secret"].as_str() else { return Ok(None) };
     let number = u128::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 32);
     let number = number.ok_or_else(|| invalid("secret: expected 16 bytes"))?;
-    Ok(Some(Secret::new(number.to_be_bytes())))
+    Ok(Some(Secret::new(number.swap_bytes().to_le_bytes())))
 }
 
 fn invalid(text: &str) -> Failure {
