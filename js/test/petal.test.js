@@ -312,7 +312,7 @@ test("the page runs", { skip: !process.env.PETAL && "needs the program" }, () =>
   const environment = { ...process.env, PATH: `${path.dirname(process.env.PETAL)}:${process.env.PATH}` };
   let run = 0;
   for (const [, file, language, text] of page.matchAll(/(?:<!-- file: (\S+) -->\n)?(?:<!-- not run: needs [^]*? -->\n```(?:\w+)[^]*?```|```(\w+)\n([^]*?)```)/g)) {
-    if (language === "js" && file) fs.writeFileSync(path.join(folder, file), text);
+    if (language === "javascript" && file) fs.writeFileSync(path.join(folder, file), text);
     if (language !== "console") continue;
     for (const part of `\n${text}`.split("\n$ ").slice(1)) {
       const [command, ...output] = part.split("\n");
