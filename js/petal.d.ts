@@ -51,7 +51,7 @@ export interface SecretOption {
 
 /** A filter in memory. Ends with `close`, or when nothing refers to it. */
 export class Filter {
-  private constructor();
+  protected constructor();
   /** Whether the key may be in the filter; `false` is certain. */
   has(key: Key): boolean;
   /** `has` for many keys, in their order; about as fast for each as `has`. */
