@@ -9,6 +9,11 @@ use crate::step::{Result, Step, root, target_dir};
 /// The finished package.
 pub(crate) const PACKAGE: &str = "target/js";
 
+/// The folder of the compiler of TypeScript.
+const TOOLS: &str = "target/js-tools";
+const TYPESCRIPT: &str = "typescript@5.9.3";
+const TSC: &str = "target/js-tools/node_modules/typescript/bin/tsc";
+
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Compiles the module and returns its path.
@@ -65,13 +70,24 @@ pub(crate) fn pack(files: &Path) -> Result {
 /// Builds the package and the program, and tests the package.
 pub(crate) fn build_and_test() -> Result {
     package()?;
+    install()?;
     Step::cargo(&["build", "--package", "petal-cli"]).run()?;
     test()
 }
 
-/// Tests the built package in Node. The program must be built.
+/// Installs the compiler that checks the types.
+pub(crate) fn install() -> Result {
+    if root().join(TSC).exists() {
+        return Ok(());
+    }
+    npm(&["install", "--silent", "--no-save", "--prefix", TOOLS, TYPESCRIPT]).run()
+}
+
+/// Tests the built package in Node, and its types. The program must be built.
 pub(crate) fn test() -> Result {
-    node(&["--test", "js/test/"])
+    let check = [TSC, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"];
+    node(&[&check[..], &["--lib", "es2022,dom", "js/test/types.ts"]].concat()).run()?;
+    node(&["--test", "js/test/petal.test.js"])
         .env("PETAL", &target_dir().join("debug/petal").to_string_lossy())
         .run()
 }

@@ -41,6 +41,7 @@ fn install(foreign: bool, engines: bool) -> Result {
         // The step that runs them reports a failure.
         let _ = sanitize::build_targets();
         peers::install()?;
+        js::install()?;
         example::install_packages()?;
         lab::install()?;
         browser::install()?;
