@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::step::{Result, Step, root, target_dir};
-use crate::{peers, python};
+use crate::{js, peers, python};
 
 /// The Python environment of the examples; git ignores it.
 const HOME: &str = "target/examples";
@@ -26,6 +26,10 @@ pub(crate) fn run(name: &str, args: &[&str]) -> Result {
     }
     if name == "recommender" {
         packages.extend(["--package", "petal-redis"]);
+    }
+    if name == "polyglot" {
+        packages.extend(["--package", "petal-capi"]);
+        js::package()?;
     }
     Step::cargo(&[&["build", "--release"], &packages[..]].concat()).run()?;
     Step::script("examples/install.sh", &[HOME, "release", name]).run()?;
@@ -72,8 +76,10 @@ pub(crate) fn run_tests(more: &[&str]) -> Result {
 fn with_environment(step: Step, profile: &str) -> Step {
     let built = target_dir().join(profile);
     let peers = root().join(peers::HOME);
-    step.with_path(&peers.join("bin"))
+    step.with_path(&peers.join("go/bin"))
+        .with_path(&peers.join("bin"))
         .with_path(&built)
+        .env("PETAL_LIBRARY", &built.join("deps/libpetal_capi.so").to_string_lossy())
         .env("PETAL_MODULE", &built.join("deps/libpetal_redis.so").to_string_lossy())
         .env("PETAL_PEERS", &peers.to_string_lossy())
 }

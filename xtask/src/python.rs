@@ -37,9 +37,9 @@ pub(crate) fn install(engines: bool) -> Result {
     build_programs(&[])
 }
 
-/// Builds the program, the module as a dependency of its tests (in `deps`), and more binaries.
+/// Builds the program, the module and the library for C as dependencies of their tests (in `deps`), and more binaries.
 pub(crate) fn build_programs(bins: &[String]) -> Result {
-    let programs = ["--bin", "petal", "--test", "foreign"];
+    let programs = ["--bin", "petal", "--test", "foreign", "--test", "programs"];
     let more = bins.iter().flat_map(|name| ["--bin", name]).collect::<Vec<_>>();
     Step::cargo(&[&["build"], &check::WORKSPACE[..], &programs, &more].concat()).run()
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::package::PUBLISHED;
 use crate::step::{Result, Step, root, target_dir};
-use crate::{check, js};
+use crate::js;
 use archive::Archive;
 use target::{TARGETS, Target};
 use tools::Tools;
@@ -97,7 +97,6 @@ pub(crate) fn publish_crates() -> Result {
 /// libpetal. Takes seconds after the tests.
 pub(crate) fn pack_dev_builds() -> Result {
     crate::python::build_programs(&[])?;
-    Step::cargo(&[&["build"], &check::WORKSPACE[..], &["--test", "programs"]].concat()).run()?;
     let files = root().join("target/release-dev");
     remake(&files)?;
     let target = Target { name: "dev", ..TARGETS[0] };
