@@ -15,9 +15,9 @@ mod tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::js;
 use crate::package::PUBLISHED;
 use crate::step::{Result, Step, root, target_dir};
-use crate::js;
 use archive::Archive;
 use target::{TARGETS, Target};
 use tools::Tools;
