@@ -37,7 +37,7 @@ export interface Info {
   sizeBytes: number;
   /** The metadata of the file, which is often JSON. */
   metadata: string;
-  /** The number of keys, and the false-positive rate, that it was made for; not at an address. */
+  /** The number of keys, and the false-positive rate, that it was made for, if the file has them; not at an address. */
   capacity?: number;
   targetFpr?: number;
   /** The false-positive rate by its data; not at an address. */
@@ -49,6 +49,14 @@ export interface SecretOption {
   secret?: Uint8Array;
 }
 
+/** How a file at an address is requested. */
+export interface RequestOptions extends SecretOption {
+  /** Headers of each request. */
+  headers?: HeadersInit;
+  /** Milliseconds for each request; 30,000 without it. */
+  timeout?: number;
+}
+
 /** A filter in memory. Ends with `close`, or when nothing refers to it. */
 export class Filter {
   protected constructor();
@@ -58,7 +66,7 @@ export class Filter {
   hasMany(keys: Iterable<Key>): boolean[];
   /** Adds a key; returns whether it certainly was not in the filter. Static filters and cascades never change. */
   add(key: Key): boolean;
-  /** `add` for many keys. */
+  /** `add` for many keys. After an error, keys before the wrong one may be in the filter. */
   addMany(keys: Iterable<Key>): boolean[];
   /** The bytes of the filter's file, with its metadata. */
   toBytes(): Uint8Array;
@@ -74,33 +82,30 @@ export class BloomFilter extends Filter {
 }
 
 /**
- * Opens a filter and verifies every byte of it. In Node a string is a path, or an address that begins with http:// or
- * https://; in a browser it is an address.
+ * Opens a filter and verifies every byte of it. In Node a string is a path, or an address that begins with http:, https:
+ * or file:; in a browser it is an address.
  */
-export function open(source: string | URL | Blob | ArrayBuffer | Uint8Array, options?: SecretOption): Promise<Filter>;
+export function open(source: string | URL | Blob | ArrayBuffer | Uint8Array, options?: RequestOptions): Promise<Filter>;
 
-/** A filter of which only the parts are read that a key needs. */
+/** A filter elsewhere: only the parts that a key needs are read. */
 export class RemoteFilter {
   private constructor();
-  /** As `Filter.has`. Cost: one request or two; four for a cascade. */
+  /** As `Filter.has`. Cost: usually one or two requests, none if the bytes are among the first 16 KiB. */
   has(key: Key): Promise<boolean>;
-  /** Asks many keys: parts that are near each other are one request, eight requests run at a time. */
+  /**
+   * `has` for many keys: ranges with at most 8 KiB between them are one request, and eight requests run at a time. Of
+   * small filters that is soon the whole file: see `open`.
+   */
   hasMany(keys: Iterable<Key>): Promise<boolean[]>;
   info(): Info;
   close(): void;
 }
 
-export interface RemoteOptions extends SecretOption {
-  /** Headers of each request. */
-  headers?: Record<string, string>;
-  /** Milliseconds for each request; 30,000 without it. */
-  timeout?: number;
-}
 
 /**
- * Opens a Bloom filter, a static filter in the ribbon layout, or a cascade, at an address or in a `Blob` such as a file
+ * Opens a Bloom filter (`bloom` or `classic`), a static filter in the ribbon layout, or a cascade, at an address or in a `Blob` such as a file
  * that a user has chosen, of any size. Reads 16 KiB, and more only for long metadata. The server must answer ranges, and send
  * `ETag` or `Last-Modified`; one of another origin also
  * `Access-Control-Expose-Headers: Content-Range, ETag`. It learns the ranges, not the keys. The data are not verified.
  */
-export function openRemote(source: string | URL | Blob, options?: RemoteOptions): Promise<RemoteFilter>;
+export function openRemote(source: string | URL | Blob, options?: RequestOptions): Promise<RemoteFilter>;

@@ -9,8 +9,10 @@ export class PetalError extends Error {
   }
 }
 
+// A variable, so that a bundler for browsers does not look for it.
+const nodeFiles = "node:fs";
 const node = globalThis.process?.versions?.node
-  ? await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs")
+  ? await import(/* webpackIgnore: true */ /* @vite-ignore */ nodeFiles)
   : undefined;
 
 // A function that returns a vector of zeros.
@@ -24,14 +26,45 @@ let memory = new Uint8Array();
 
 /** Copies the next bytes of the file that is opened to a part of the memory; returns their number. */
 let readFile = () => 0;
-const imports = { petal: { read: (at, length) => readFile(view().subarray(at >>> 0, (at >>> 0) + (length >>> 0))) } };
-const wasm = (await WebAssembly.instantiate(await bytesAt(module), imports)).instance.exports;
+/** What stopped the last read. No exception may pass through the module, which would stay in the middle of the call. */
+let readError;
 
-async function bytesAt(url) {
-  if (url.protocol === "file:" && node) return node.readFileSync(url);
-  const response = await fetch(url);
-  if (!response.ok) throw new PetalError(`${url}: HTTP status ${response.status}`, "io");
-  return response.arrayBuffer();
+function read(at, length) {
+  try {
+    return readFile(view().subarray(at >>> 0, (at >>> 0) + (length >>> 0)));
+  } catch (error) {
+    readError = error;
+    return -1;
+  }
+}
+
+const code = module.protocol === "file:" && node ? node.readFileSync(module) : await download(module, {});
+const wasm = (await WebAssembly.instantiate(code, { petal: { read } })).instance.exports;
+
+/** Sends a request, and gives the response to a function; what fails is an error of the kind `io`. */
+async function request(url, { headers, timeout = 30_000 }, use) {
+  if (url.username || url.password) throw new TypeError("an address with a password: use the option headers");
+  if (!(timeout > 0 && timeout < 2 ** 31)) throw new TypeError(`timeout: expected milliseconds, found ${timeout}`);
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), timeout);
+  try {
+    return await use(await fetch(url, { headers, signal: stop.signal }));
+  } catch (error) {
+    if (error instanceof PetalError) throw error;
+    const text = stop.signal.aborted ? `no answer within ${timeout} ms` : (error.cause ?? error).message;
+    throw new PetalError(`${url}: ${text}`, "io");
+  } finally {
+    clearTimeout(timer);
+    // A body that nothing reads is not sent to its end.
+    stop.abort();
+  }
+}
+
+function download(url, options) {
+  return request(url, options, (response) => {
+    if (!response.ok) throw new PetalError(`${url}: HTTP status ${response.status}`, "io");
+    return response.arrayBuffer();
+  });
 }
 
 // ---- Memory of the module -----------------------------------------------------------------------
@@ -43,14 +76,18 @@ function view() {
 }
 
 /** Returns the address of a buffer of this length; `memory` is valid then. */
-function request(length) {
-  const at = wasm.petal_request(length) >>> 0;
+function reserve(length) {
+  const at = length < 2 ** 31 ? wasm.petal_request(length) >>> 0 : 0;
+  if (at === 0) throw new PetalError(`no memory for ${length} bytes`, "memory");
   view();
   return at;
 }
 
+/** A buffer that is longer is freed after the call. */
+const LARGE = 1 << 20;
+
 function send(bytes) {
-  const at = request(bytes.length);
+  const at = reserve(bytes.length);
   memory.set(bytes, at);
 }
 
@@ -72,12 +109,12 @@ function checked(result) {
   return result;
 }
 
-/** Calls the operation `op`. */
+/** Calls the operation `op`; fields that are null are left out of the answer. */
 function call(op, fields) {
   const text = encoder.encode(JSON.stringify({ op, ...fields }));
   send(text);
   wasm.petal_call();
-  const found = JSON.parse(decoder.decode(answer()));
+  const found = JSON.parse(decoder.decode(answer()), (_, value) => value ?? undefined);
   return "error" in found ? fail(found) : found;
 }
 
@@ -128,7 +165,7 @@ function writeText(text, at) {
 
 /** Writes a key to the buffer; returns its length. */
 function write(key) {
-  if (typeof key === "string") return writeText(key, request(3 * key.length));
+  if (typeof key === "string") return writeText(key, reserve(3 * key.length));
   const bytes = bytesOf(key);
   send(bytes);
   return bytes.length;
@@ -139,9 +176,8 @@ const BATCH = 1024;
 
 /** Writes keys to the buffer: their lengths, then their bytes. */
 function writeBatch(keys) {
-  let room = 4 * keys.length;
-  for (const key of keys) room += typeof key === "string" ? 3 * key.length : bytesOf(key).length;
-  const at = request(room);
+  const room = keys.reduce((sum, key) => sum + roomOf(key), 0);
+  const at = reserve(room);
   const lengths = new Uint32Array(memory.buffer, at, keys.length);
   let end = at + 4 * keys.length;
   for (let index = 0; index < keys.length; index++) {
@@ -158,13 +194,23 @@ function writeBatch(keys) {
   return keys.length;
 }
 
+/** Returns how many bytes a key and its length take at most. */
+function roomOf(key) {
+  return 4 + (typeof key === "string" ? 3 * key.length : bytesOf(key).length);
+}
+
 function* batches(keys) {
   let batch = [];
-  for (const key of keys) {
+  let room = 0;
+  for (let key of keys) {
+    // An iterator may give the same array again, with other bytes.
+    if (key instanceof Uint8Array && !Array.isArray(keys)) key = new Uint8Array(key);
     batch.push(key);
-    if (batch.length === BATCH) {
+    room += roomOf(key);
+    if (batch.length === BATCH || room >= LARGE) {
       yield batch;
       batch = [];
+      room = 0;
     }
   }
   if (batch.length > 0) yield batch;
@@ -173,6 +219,13 @@ function* batches(keys) {
 // ---- Filters in memory --------------------------------------------------------------------------
 
 const closed = new FinalizationRegistry((at) => call("close", { filter: at }));
+
+/** Returns the result of a call with one key. */
+function oneResult(length, result) {
+  const found = checked(result) === 1;
+  if (length > LARGE) wasm.petal_done();
+  return found;
+}
 
 class Handle {
   #at;
@@ -207,12 +260,12 @@ export class Filter {
 
   has(key) {
     const length = write(key);
-    return checked(wasm.petal_has(this.#handle.at, length)) === 1;
+    return oneResult(length, wasm.petal_has(this.#handle.at, length));
   }
 
   add(key) {
     const length = write(key);
-    return checked(wasm.petal_add(this.#handle.at, length)) === 1;
+    return oneResult(length, wasm.petal_add(this.#handle.at, length));
   }
 
   hasMany(keys) {
@@ -225,13 +278,16 @@ export class Filter {
 
   #batch(keys, insert) {
     const results = [];
-    for (const batch of batches(keys)) {
-      const count = writeBatch(batch);
-      checked(wasm.petal_batch(this.#handle.at, count, insert));
-      const found = answer();
-      for (let index = 0; index < count; index++) results.push(found[index] === 1);
+    try {
+      for (const batch of batches(keys)) {
+        const count = writeBatch(batch);
+        checked(wasm.petal_batch(this.#handle.at, count, insert));
+        const found = answer();
+        for (let index = 0; index < count; index++) results.push(found[index] === 1);
+      }
+    } finally {
+      wasm.petal_done();
     }
-    wasm.petal_done();
     return results;
   }
 
@@ -254,8 +310,8 @@ export class Filter {
 export class BloomFilter extends Filter {
   static withFpr(capacity, fpr, options = {}) {
     if (!Number.isSafeInteger(capacity) || capacity < 0) throw new TypeError(`the capacity is a number of keys, not ${capacity}`);
-    const request = { type: "bloom", capacity, fpr: Number(fpr), secret: digits(options.secret) };
-    return new BloomFilter(new Handle(call("build", request).filter));
+    const fields = { capacity, fpr: Number(fpr), secret: digits(options.secret) };
+    return new BloomFilter(new Handle(call("build", fields).filter));
   }
 }
 
@@ -272,18 +328,18 @@ export async function open(source, options = {}) {
   if (node && (url?.protocol === "file:" || (typeof source === "string" && !url))) {
     const file = node.openSync(url ?? source);
     try {
-      return read((bytes) => node.readSync(file, bytes, 0, bytes.length), secret);
+      return filterOf((bytes) => node.readSync(file, bytes, 0, bytes.length), secret);
     } finally {
       node.closeSync(file);
     }
   }
   let bytes = source;
-  if (url) bytes = await bytesAt(url);
+  if (url) bytes = await download(url, options);
   else if (source instanceof Blob) bytes = await source.arrayBuffer();
   if (bytes instanceof ArrayBuffer) bytes = new Uint8Array(bytes);
   if (!(bytes instanceof Uint8Array)) throw new TypeError("open takes a path, a URL, a Blob, an ArrayBuffer or a Uint8Array");
   let at = 0;
-  return read((piece) => {
+  return filterOf((piece) => {
     const next = bytes.subarray(at, at + piece.length);
     piece.set(next);
     at += next.length;
@@ -292,10 +348,13 @@ export async function open(source, options = {}) {
 }
 
 /** Opens the file whose bytes a function gives. */
-function read(next, secret) {
+function filterOf(next, secret) {
   readFile = next;
+  readError = undefined;
   try {
     return new Filter(new Handle(call("open", { secret }).filter));
+  } catch (error) {
+    throw readError ?? error;
   } finally {
     readFile = () => 0;
   }
@@ -303,7 +362,7 @@ function read(next, secret) {
 
 /** Returns the address that a string is; none if it is a path. */
 function addressOf(text) {
-  if (node && !/^https?:/i.test(text)) return undefined;
+  if (node && !/^(https?|file):/i.test(text)) return undefined;
   return new URL(text, globalThis.location?.href);
 }
 
@@ -316,7 +375,6 @@ async function* chunks(stream) {
       yield value;
     }
   } finally {
-    // A body that nobody wants is not sent to its end.
     reader.cancel().catch(() => {});
   }
 }
@@ -332,8 +390,7 @@ const PARALLEL = 8;
 class HttpRanges {
   constructor(url, options) {
     this.url = url;
-    this.headers = options.headers;
-    this.timeout = options.timeout ?? 30_000;
+    this.options = options;
   }
 
   async open() {
@@ -345,45 +402,39 @@ class HttpRanges {
   }
 
   /** Fetches a range; the file may end within the first. */
-  async fetch(start, end) {
+  fetch(start, end) {
+    const headers = new Headers(this.options.headers);
+    headers.set("Range", `bytes=${start}-${end - 1}`);
+    return request(this.url, { ...this.options, headers }, (response) => this.bytesOf(response, start, end));
+  }
+
+  async bytesOf(response, start, end) {
     const problem = (text, kind = "io") => new PetalError(`${this.url}: ${text}`, kind);
-    const headers = { ...this.headers, Range: `bytes=${start}-${end - 1}` };
-    const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(), this.timeout);
-    try {
-      const response = await fetch(this.url, { headers, signal: stop.signal });
-      if (response.status === 200) throw problem("the server ignores ranges: open() downloads the whole file");
-      if (response.status !== 206) throw problem(`HTTP status ${response.status}`);
-      if (/\S/.test(response.headers.get("Content-Encoding")?.replace("identity", "") ?? ""))
-        throw problem("the server compresses ranges: switch that off for this file");
-      const range = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "");
-      if (!range)
-        throw problem("no Content-Range: a server elsewhere must send Access-Control-Expose-Headers: Content-Range, ETag");
-      const [, first, last, length] = range.map(Number);
-      const version = response.headers.get("ETag") ?? response.headers.get("Last-Modified");
-      if (version === null) throw problem("neither ETag nor Last-Modified: a changed file would not be noticed");
-      this.length ??= length;
-      this.version ??= version;
-      if (length !== this.length || version !== this.version)
-        throw problem("the file was replaced: open it again", "changed");
-      end = Math.min(end, length);
-      if (first !== start || last !== end - 1) throw problem(`expected bytes ${start}-${end - 1}, found ${first}-${last}`);
-      const bytes = new Uint8Array(end - start);
-      let at = 0;
-      for await (const chunk of chunks(response.body)) {
-        if (at + chunk.length > bytes.length) throw problem(`more than ${bytes.length} bytes for a range`);
-        bytes.set(chunk, at);
-        at += chunk.length;
-      }
-      if (at < bytes.length) throw problem(`${at} bytes for a range of ${bytes.length}`);
-      return bytes;
-    } catch (error) {
-      if (error instanceof PetalError) throw error;
-      throw problem(stop.signal.aborted ? `no answer within ${this.timeout} ms` : (error.cause ?? error).message);
-    } finally {
-      clearTimeout(timer);
-      stop.abort();
+    if (response.status === 200) throw problem("the server ignores ranges: open() downloads the whole file");
+    if (response.status !== 206) throw problem(`HTTP status ${response.status}`);
+    if (/\S/.test(response.headers.get("Content-Encoding")?.replace("identity", "") ?? ""))
+      throw problem("the server compresses ranges: switch that off for this file");
+    const range = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "");
+    if (!range)
+      throw problem("no Content-Range: a server elsewhere must send Access-Control-Expose-Headers: Content-Range, ETag");
+    const [, first, last, length] = range.map(Number);
+    const version = response.headers.get("ETag") ?? response.headers.get("Last-Modified");
+    if (version === null) throw problem("neither ETag nor Last-Modified: a changed file would not be noticed");
+    this.length ??= length;
+    this.version ??= version;
+    if (length !== this.length || version !== this.version)
+      throw problem("the file was replaced: open it again", "changed");
+    end = Math.min(end, length);
+    if (first !== start || last !== end - 1) throw problem(`expected bytes ${start}-${end - 1}, found ${first}-${last}`);
+    const bytes = new Uint8Array(end - start);
+    let at = 0;
+    for await (const chunk of chunks(response.body)) {
+      if (at + chunk.length > bytes.length) throw problem(`more than ${bytes.length} bytes for a range`);
+      bytes.set(chunk, at);
+      at += chunk.length;
     }
+    if (at < bytes.length) throw problem(`${at} bytes for a range of ${bytes.length}`);
+    return bytes;
   }
 }
 
@@ -408,7 +459,13 @@ async function resolve(at, source) {
     const worker = async () => {
       while (next < pieces.length) {
         const index = next++;
-        pieces[index] = await source.read(...found.ranges[index]);
+        try {
+          pieces[index] = await source.read(...found.ranges[index]);
+        } catch (error) {
+          // The others ask for no more.
+          next = pieces.length;
+          throw error;
+        }
       }
     };
     await Promise.all(Array.from({ length: Math.min(PARALLEL, pieces.length) }, worker));
@@ -461,15 +518,17 @@ export class RemoteFilter {
 }
 
 export async function openRemote(source, options = {}) {
+  const secret = digits(options.secret);
   let ranges;
   if (source instanceof Blob) {
     ranges = new BlobRanges(source);
   } else {
     const url = source instanceof URL ? source : new URL(source, globalThis.location?.href);
+    if (!/^https?:$/.test(url.protocol)) throw new TypeError(`openRemote takes http: and https:, not ${url.protocol}`);
     ranges = new HttpRanges(url, options);
     await ranges.open();
   }
-  const handle = new Handle(call("remote", { length: ranges.length, secret: digits(options.secret) }).filter);
+  const handle = new Handle(call("remote", { length: ranges.length, secret }).filter);
   try {
     await resolve(handle.at, ranges);
   } catch (error) {

@@ -27,27 +27,36 @@ if (root) {
     <p class="petal-message" role="status" aria-live="polite"></p>`;
   const [url, key, message] = ["#petal-remote-url", "#petal-remote-key", ".petal-message"].map((css) => root.querySelector(css));
   url.value = new URL(root.dataset.filter, location.href).href;
+  const button = root.querySelector("button");
   let opened;
 
   root.querySelector("form").addEventListener("submit", async (event) => {
     event.preventDefault();
     message.textContent = "Asking …";
     delete root.dataset.state;
+    // The next question waits for this answer.
+    button.disabled = key.disabled = url.disabled = true;
     try {
-      if (opened?.url !== url.value) opened = { url: url.value, filter: await openRemote(url.value) };
+      const address = new URL(url.value, location.href).href;
+      if (opened?.address !== address) {
+        opened?.filter.close();
+        opened = undefined;
+        opened = { address, filter: await openRemote(address) };
+      }
       const { filter } = opened;
       const { inserted, sizeBytes, metadata } = filter.info();
       performance.clearResourceTimings();
       const found = await filter.has(await keyOf(key.value, metadata));
-      const requests = performance.getEntriesByType("resource").filter((entry) => entry.name === url.value).length;
+      const requests = performance.getEntriesByType("resource").filter((entry) => entry.name === address).length;
       message.textContent =
         `${found ? "On the list, perhaps." : "Certainly not on the list."} ${inserted.toLocaleString("en")} hashes in a ` +
         `file of ${sizeBytes.toLocaleString("en")} bytes; requests for this password: ${requests}.`;
       root.dataset.state = found ? "present" : "absent";
     } catch (error) {
-      opened = undefined;
       message.textContent = error.message;
       root.dataset.state = "error";
+    } finally {
+      button.disabled = key.disabled = url.disabled = false;
     }
   });
 }

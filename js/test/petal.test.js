@@ -182,6 +182,48 @@ test("a secret that is apart is needed, and the right one", async () => {
   assert.ok(await (await openRemote(new Blob([bytes]), { secret })).has("one"));
 });
 
+test("keys of an iterator are read when they are given, and may use the filter", () => {
+  function* reused(...words) {
+    const bytes = Buffer.alloc(4);
+    for (const word of words) {
+      bytes.write(word);
+      assert.equal(filter.has("none"), false);
+      yield bytes;
+    }
+  }
+  const filter = BloomFilter.withFpr(100, 1e-9);
+  assert.deepEqual(filter.addMany(reused("aaaa", "bbbb", "cccc")), [true, true, true]);
+  assert.deepEqual(filter.hasMany(reused("cccc", "dddd", "aaaa")), [true, false, true]);
+  assert.ok(filter.has("bbbb"));
+  function* broken() {
+    yield "before";
+    throw new Error("of the iterator");
+  }
+  assert.throws(() => filter.addMany(broken()), /of the iterator/);
+  assert.ok(filter.has("aaaa"));
+});
+
+test("large keys are whole, or an error", () => {
+  const filter = BloomFilter.withFpr(5000, 1e-9);
+  const keys = Array.from({ length: 1100 }, (_, index) => "é".repeat(500_000) + index);
+  assert.ok(filter.addMany(keys).every(Boolean));
+  assert.ok(filter.hasMany(keys).every(Boolean));
+  assert.equal(filter.hasMany(keys.map((key) => `${key}!`)).filter(Boolean).length, 0);
+  const big = "a".repeat(100_000_000);
+  filter.add(big);
+  assert.ok(filter.has(new TextEncoder().encode(big)) && !filter.has(`${big}!`));
+  assert.throws(() => filter.has(new Uint8Array(2 ** 31)), failsWith("memory"));
+  assert.ok(filter.has(keys[7]));
+});
+
+test("a file that cannot be read leaves other filters as they are", async () => {
+  const filter = BloomFilter.withFpr(100, 0.01);
+  filter.add("one");
+  await assert.rejects(open(os.tmpdir()), { code: "EISDIR" });
+  assert.ok(filter.has("one"));
+  assert.ok((await open(filter.toBytes())).has("one"));
+});
+
 test("many filters come and go", () => {
   for (let round = 0; round < 2000; round++) {
     const filter = BloomFilter.withFpr(10_000, 0.01);
@@ -218,8 +260,8 @@ async function serve(bytes, change = () => {}) {
   return { url: `http://127.0.0.1:${server.address().port}/known.petal`, requests };
 }
 
-function largeFilter() {
-  const filter = BloomFilter.withFpr(100_000, 0.01);
+function largeFilter(capacity = 100_000) {
+  const filter = BloomFilter.withFpr(capacity, 0.01);
   filter.addMany(Array.from({ length: 100_000 }, (_, index) => index));
   return filter.toBytes();
 }
@@ -239,6 +281,9 @@ test("a filter at an address is asked in ranges", async () => {
   assert.ok(many.slice(0, 20).every(Boolean) && many.slice(20).filter(Boolean).length < 4);
   const whole = await open(url);
   assert.ok(whole.has(70_000));
+  const before = requests.length;
+  assert.ok((await remote.hasMany(Array.from({ length: 1000 }, (_, index) => 100 * index))).every(Boolean));
+  assert.ok(requests.length - before <= 20, `${requests.length - before} requests`);
   remote.close();
   await assert.rejects(remote.has(1), failsWith("invalid"));
 });
@@ -273,10 +318,31 @@ test("a server that does not what it should is an error, and takes bounded time"
     const ask = async () => (await openRemote(url, { timeout: 500 })).has(70_000);
     await assert.rejects(ask(), (error) => failsWith(kind)(error) || assert.fail(`${name}: ${error.stack}`));
   }
+  // One request fails: few are sent after it.
+  const { url: failing, requests } = await serve(largeFilter(2_000_000), (answer, count) => {
+    if (count > 1) answer.status = 500;
+  });
+  const remote = await openRemote(failing);
+  await assert.rejects(remote.hasMany(Array.from({ length: 200 }, (_, index) => index)), failsWith("io"));
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.ok(requests.length <= 17, `${requests.length} requests`);
+
   const { url } = await serve(Buffer.from("<html>no filter</html>"));
   await assert.rejects(openRemote(url), failsWith("foreign"));
   const { url: fails } = await serve(bytes, (answer) => Object.assign(answer, { status: 503 }));
   await assert.rejects(open(fails), failsWith("io"));
+  await assert.rejects(open("http://127.0.0.1:9/"), failsWith("io"));
+  const { url: silent } = await serve(bytes, () => "silent");
+  await assert.rejects(open(silent, { timeout: 300 }), failsWith("io"));
+  for (const timeout of [0, -1, NaN, Infinity, "soon"]) await assert.rejects(openRemote(silent, { timeout }), TypeError);
+  await assert.rejects(openRemote("http://user:hidden@127.0.0.1:9/"), (error) => !error.message.includes("hidden"));
+  await assert.rejects(openRemote("file:///known.petal"), TypeError);
+  const { url: needs, requests: sent } = await serve(bytes);
+  await assert.rejects(openRemote(needs, { secret: new Uint8Array(3) }), TypeError);
+  assert.equal(sent.length, 0);
+  await openRemote(needs, { headers: new Headers({ Authorization: "Bearer x" }) });
+  await open(needs, { headers: { Authorization: "Bearer x" } });
+  assert.ok(sent.length === 2 && sent.every((headers) => headers.authorization === "Bearer x"));
 });
 
 test("types name every export and every method", async () => {

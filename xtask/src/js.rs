@@ -10,9 +10,9 @@ use crate::step::{Result, Step, root, target_dir};
 pub(crate) const PACKAGE: &str = "target/js";
 
 /// The folder of the compiler of TypeScript.
-const TOOLS: &str = "target/js-tools";
+const TOOLS: &str = "target/js-tools/5.9.3";
 const TYPESCRIPT: &str = "typescript@5.9.3";
-const TSC: &str = "target/js-tools/node_modules/typescript/bin/tsc";
+const TSC: &str = "target/js-tools/5.9.3/node_modules/typescript/bin/tsc";
 
 const TARGET: &str = "wasm32-unknown-unknown";
 

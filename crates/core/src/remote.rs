@@ -29,6 +29,12 @@ pub trait RangeSource {
     /// Returns the length of the file in bytes.
     fn length(&self) -> u64;
 
+    /// Returns the number of bytes that cost less than another range: ranges with at most this number between them are
+    /// read as one.
+    fn gap(&self) -> u64 {
+        256
+    }
+
     /// Reads ranges of bytes, which are not empty, ascending, and inside the file; returns their bytes,
     /// one range after the other.
     ///
@@ -76,8 +82,6 @@ enum Found {
 
 /// The bytes that are read first: the header, nearly always all metadata, and the directory of layers.
 const FIRST: u64 = 4 * PAGE;
-/// Ranges with at most this number of bytes between them are read as one.
-const GAP: u64 = 256;
 
 impl RemoteFilter {
     /// Reads header and metadata, and what describes layers. Cost: one read, or two.
@@ -278,9 +282,9 @@ impl Bytes {
     ) -> Result<Self> {
         let mut sorted: Vec<Range<u64>> = reads.cloned().collect();
         sorted.sort_unstable_by_key(|range| (range.start, range.end));
-        let mut joined: Vec<Range<u64>> = Vec::new();
+        let (gap, mut joined): (_, Vec<Range<u64>>) = (source.gap(), Vec::new());
         for range in sorted {
-            match joined.last_mut().filter(|last| range.start <= last.end + GAP) {
+            match joined.last_mut().filter(|last| range.start <= last.end.saturating_add(gap)) {
                 Some(last) => last.end = last.end.max(range.end),
                 None => joined.push(range),
             }

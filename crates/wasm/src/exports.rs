@@ -7,7 +7,7 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use crate::filters::{Failure, Filters};
+use crate::filters::{Failure, Filters, invalid};
 
 thread_local! {
     /// A request, then its answer.
@@ -33,7 +33,8 @@ fn with(run: impl FnOnce(&mut Filters, &mut Vec<u8>) -> Result<i32, Failure>) ->
 #[cfg(target_arch = "wasm32")]
 #[link(wasm_import_module = "petal")]
 unsafe extern "C" {
-    /// Copies the next bytes of the file that JavaScript opens, at most `length`, to `at`; returns their number.
+    /// Copies the next bytes of the file that JavaScript opens, at most `length`, to `at`; returns their number, or
+    /// -1 after an error, which JavaScript keeps.
     safe fn read(at: *mut u8, length: usize) -> usize;
 }
 
@@ -43,7 +44,11 @@ struct OpenedFile;
 impl Read for OpenedFile {
     #[cfg(target_arch = "wasm32")]
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        Ok(read(bytes.as_mut_ptr(), bytes.len()).min(bytes.len()))
+        let length = read(bytes.as_mut_ptr(), bytes.len());
+        match length <= bytes.len() {
+            true => Ok(length),
+            false => Err(std::io::Error::other("the file cannot be read")),
+        }
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -52,11 +57,14 @@ impl Read for OpenedFile {
     }
 }
 
-/// Makes the buffer `length` bytes long, and returns its address.
+/// Makes the buffer `length` bytes long, and returns its address; 0 if there is no memory.
 // SAFETY: the name is of this module alone.
 #[unsafe(no_mangle)]
 extern "C" fn petal_request(length: usize) -> *mut u8 {
     BUFFER.with_borrow_mut(|buffer| {
+        if buffer.try_reserve(length.saturating_sub(buffer.len())).is_err() {
+            return std::ptr::null_mut();
+        }
         buffer.resize(length, 0);
         buffer.as_mut_ptr()
     })
@@ -110,14 +118,14 @@ extern "C" fn petal_push(filter: usize) -> i32 {
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn petal_has(filter: usize, length: usize) -> i32 {
-    with(|filters, buffer| filters.contains(filter, key_of(buffer, length)).map(i32::from))
+    with(|filters, buffer| filters.contains(filter, key_of(buffer, length)?).map(i32::from))
 }
 
 /// Inserts the key in the buffer; returns 1 if it certainly was not in the filter.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn petal_add(filter: usize, length: usize) -> i32 {
-    with(|filters, buffer| filters.insert(filter, key_of(buffer, length)).map(i32::from))
+    with(|filters, buffer| filters.insert(filter, key_of(buffer, length)?).map(i32::from))
 }
 
 /// Looks up `count` keys, or inserts them; replaces them by a byte for each result.
@@ -125,7 +133,7 @@ extern "C" fn petal_add(filter: usize, length: usize) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn petal_batch(filter: usize, count: usize, insert: bool) -> i32 {
     with(|filters, buffer| {
-        let results = filters.batch(filter, &keys_of(buffer, count), insert)?;
+        let results = filters.batch(filter, &keys_of(buffer, count)?, insert)?;
         *buffer = (0..count).map(|key| results.get(key).into()).collect();
         Ok(0)
     })
@@ -135,7 +143,7 @@ extern "C" fn petal_batch(filter: usize, count: usize, insert: bool) -> i32 {
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn petal_ask(filter: usize, count: usize) -> i32 {
-    with(|filters, buffer| filters.ask(filter, &keys_of(buffer, count)).map(|query| query as i32))
+    with(|filters, buffer| filters.ask(filter, &keys_of(buffer, count)?).map(|query| query as i32))
 }
 
 /// Writes the filter's file to the buffer.
@@ -148,18 +156,19 @@ extern "C" fn petal_file(filter: usize) -> i32 {
     })
 }
 
-fn key_of(buffer: &[u8], length: usize) -> &[u8] {
-    buffer.get(..length).unwrap_or_default()
+fn key_of(buffer: &[u8], length: usize) -> Result<&[u8], Failure> {
+    buffer.get(..length).ok_or_else(|| invalid("a key is longer than the buffer"))
 }
 
 /// Splits the buffer: the length of each key in four bytes, the lowest first, then all keys.
-fn keys_of(buffer: &[u8], count: usize) -> Vec<&[u8]> {
-    let (lengths, mut rest) = buffer.split_at(buffer.len().min(4 * count));
+fn keys_of(buffer: &[u8], count: usize) -> Result<Vec<&[u8]>, Failure> {
+    let split = count.checked_mul(4).and_then(|length| buffer.split_at_checked(length));
+    let (lengths, mut rest) = split.ok_or_else(|| invalid("keys without lengths"))?;
     let split = |length: &[u8; 4]| {
-        let length = (u32::from_le_bytes(*length) as usize).min(rest.len());
-        let key;
-        (key, rest) = rest.split_at(length);
-        key
+        let (key, later) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        rest = later;
+        Some(key)
     };
-    lengths.as_chunks().0.iter().map(split).collect()
+    let keys: Option<Vec<_>> = lengths.as_chunks().0.iter().map(split).collect();
+    keys.ok_or_else(|| invalid("keys are longer than the buffer"))
 }

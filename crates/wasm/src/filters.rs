@@ -121,6 +121,11 @@ impl RangeSource for Replay {
         self.length
     }
 
+    fn gap(&self) -> u64 {
+        // A request costs more than these bytes.
+        8192
+    }
+
     fn read(&self, ranges: &[Range<u64>]) -> petal::Result<Vec<u8>> {
         let at = self.next.replace(self.next.get() + 1);
         match self.answers.get(at) {
@@ -316,9 +321,9 @@ impl Filters {
                 json!({
                     "type": filter_type.name(),
                     "inserted": stats.inserted,
-                    "capacity": stats.capacity,
+                    "capacity": (stats.capacity > 0).then_some(stats.capacity),
                     "sizeBytes": stats.size_bytes,
-                    "targetFpr": stats.target_fpr,
+                    "targetFpr": (stats.target_fpr > 0.0).then_some(stats.target_fpr),
                     "estimatedFpr": stats.estimated_fpr,
                     "metadata": metadata,
                 })
@@ -342,7 +347,7 @@ fn secret_of(request: &Value) -> Result<Option<Secret>> {
     Ok(Some(Secret::new(number.swap_bytes().to_le_bytes())))
 }
 
-fn invalid(text: &str) -> Failure {
+pub(crate) fn invalid(text: &str) -> Failure {
     Failure { kind: "invalid", offset: 0, text: text.to_owned() }
 }
 
@@ -380,7 +385,6 @@ impl From<petal::Error> for Failure {
             ErrorKind::WrongLength { expected, found } => ("damaged", *expected.min(found)),
             ErrorKind::Corrupt { offset, .. } => ("damaged", *offset),
             ErrorKind::SecretMissing | ErrorKind::WrongSecret => ("secret", 0),
-            ErrorKind::Full { .. } => ("full", 0),
             ErrorKind::Alloc { .. } | ErrorKind::NoMemory { .. } => ("memory", 0),
             _ => ("invalid", 0),
         };

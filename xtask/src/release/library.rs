@@ -20,7 +20,7 @@ for program in shared static; do
     test "$(./$program | tr '\n' ' ')" = "1 0 "
 done
 command -v cmake > /dev/null || { echo "no cmake: its files are not tried"; exit 0; }
-cmake -S . -B build -Dpetal_DIR="$LIBRARIES/cmake/petal" > /dev/null
+cmake -S . -B build -DCMAKE_PREFIX_PATH="$(dirname "$LIBRARIES")" > /dev/null
 cmake --build build > /dev/null
 for program in build/with_shared build/with_static; do
     test "$($program | tr '\n' ' ')" = "1 0 "
