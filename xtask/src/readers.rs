@@ -1,5 +1,7 @@
 //! The readers of petal's files in other languages, which run the set in `testdata/conformance`.
 
+use std::path::Path;
+
 use crate::peers;
 use crate::step::{Result, Step, root, target_dir};
 
@@ -32,5 +34,20 @@ pub(crate) fn java() -> Result {
     Step::script("java/build.sh", &["--test"])
         .env("PETAL", &target_dir().join("debug/petal").to_string_lossy())
         .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
+        .run()
+}
+
+/// Builds the program, the library for C and the rivals of each language, and times queries in all languages.
+pub(crate) fn bench(args: &[&str]) -> Result {
+    let peers = root().join(peers::HOME);
+    Step::script("peers/install.sh", &[peers::HOME, "go", "gobloom", "guava", "languages"])
+        .run()?;
+    let packages = ["--package", "petal-cli", "--package", "petal-capi"];
+    Step::cargo(&[&["build", "--release"], &packages[..]].concat()).run()?;
+    let side = ["--package", "petal-bench", "--bin", "languages"];
+    Step::cargo(&[&["build", "--release"], &side[..]].concat()).run()?;
+    Step::program(Path::new("python3"), &[&["crates/bench/languages/main.py"], args].concat())
+        .with_path(&peers.join("go/bin"))
+        .env("PETAL_PEERS", &peers.to_string_lossy())
         .run()
 }
