@@ -145,9 +145,8 @@ def verdict(times: dict[tuple[str, str], float]) -> None:
                 print(f"{type_}, {figure}: C {more:+.1f} ns beside Rust, target +3.0: {met}")
 
 
-def save(keys: int, times: dict[tuple[str, str], float]) -> None:
-    done = subprocess.run([RELEASE / "languages", "machine"], check=True, capture_output=True, text=True)
-    slug, machine, rustc, commit, date = done.stdout.splitlines()
+def save(keys: int, times: dict[tuple[str, str], float], described: list[str]) -> None:
+    slug, machine, rustc, commit, date = described
     file = ROOT / "results" / slug / f"{date}-languages.csv"
     is_new = not file.exists()
     command = shlex.join(["cargo", "x", "bench", "languages", *sys.argv[1:]])
@@ -171,12 +170,14 @@ def main() -> None:
     keys = 20_000 if args.quick else args.keys
     make(keys)
     compile_programs()
+    # Before the process is bound to one core, which would be the number of cores.
+    done = subprocess.run([RELEASE / "languages", "machine"], check=True, capture_output=True, text=True)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     times = measure(keys)
     verdict(times)
     if not args.quick:
-        save(keys, times)
+        save(keys, times, done.stdout.splitlines())
 
 
 if __name__ == "__main__":
