@@ -62,16 +62,23 @@ def compile_programs() -> None:
     (path / "go").symlink_to(ROOT / "go")
     os.environ.update(GO111MODULE="off", GOPATH=f"{FOLDER}/go:{PEERS}/debian/gobloom/usr/share/gocode")
     guava = jars()
+    # The command of the peers sets variables of its own.
+    go = "go"
+    if shutil.which(go):
+        done = subprocess.run([go, "env", "GOROOT"], check=True, capture_output=True, text=True)
+        go = f"{done.stdout.strip()}/bin/go"
     for name, command in {
         "C": f"gcc {headers} -o {FOLDER}/ask-c ask.c {linked}",
         "C++": f"g++ -std=c++17 {headers} -o {FOLDER}/ask-cpp -x c++ ask.c -x none {linked}",
         "libbloom": f"gcc -O2 -DLIBBLOOM -I {libbloom}/include {headers} -o {FOLDER}/ask-libbloom ask.c {shared} -lm "
         f"-Wl,-rpath,{shared and shared.parent}",
-        "Go": f"go build -o {FOLDER}/ask-go ask.go",
+        "Go": f"{go} build -o {FOLDER}/ask-go ask.go",
         "Java": f"javac -cp {guava} -sourcepath {ROOT}/java/src -d {FOLDER} Ask.java",
     }.items():
         if not shutil.which(command.split()[0]):
             print(f"{name}: skipped: no {command.split()[0]}")
+        elif name == "libbloom" and shared is None:
+            print(f"{name}: skipped: not in {libbloom}")
         else:
             subprocess.run(shlex.split(command), cwd=HERE, check=True)
 
