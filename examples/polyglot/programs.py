@@ -45,7 +45,7 @@ def languages(folder: Path) -> list[Language]:
         Language("program", ["petal", "check"], tools=["petal"]),
         Language("Python", [sys.executable, f"{source}.py"]),
         Language("C", [c], ["gcc", *headers, "-o", c, f"{source}.c", *linked], ["gcc"], [LIBRARY]),
-        Language("C++", [cpp], ["g++", "-std=c++17", *headers, "-o", cpp, f"{source}.cpp", *linked], ["g++"], [LIBRARY]),
+        Language("C++", [cpp], ["g++", *headers, "-o", cpp, f"{source}.cpp", *linked], ["g++"], [LIBRARY]),
         Language("Go", [go], ["go", "build", "-o", go, "ask.go"], ["go"]),
         Language("Java", ["java", "-cp", str(folder), "Ask"], java, ["java", "javac"]),
         Language("Node", ["node", f"{source}.mjs", str(PACKAGE)], tools=["node"], needs=[PACKAGE]),
@@ -66,6 +66,7 @@ def first_difference(name: str, found: list[str], expected: list[str]) -> str | 
     """Returns a sentence about the first answer that differs from that of the program."""
     if found == expected:
         return None
-    index = next((i for i, pair in enumerate(zip(found, expected)) if pair[0] != pair[1]), min(len(found), len(expected)))
+    differ = (index for index, (one, two) in enumerate(zip(found, expected)) if one != two)
+    index = next(differ, min(len(found), len(expected)))
     answers = [repr(keys[index]) if index < len(keys) else "nothing" for keys in (found, expected)]
     return f"{name} prints {answers[0]} as line {index + 1}, the program {answers[1]}"

@@ -15,9 +15,8 @@ MAIN = Path(__file__).with_name("main.py")
 
 def output(**environment: str) -> list[list[str]]:
     """Returns the rows that the example prints."""
-    ran = subprocess.run(
-        [sys.executable, MAIN, "-n", "2000"], env={**os.environ, **environment}, text=True, capture_output=True, check=True
-    )
+    command, environment = [sys.executable, MAIN, "-n", "2000"], {**os.environ, **environment}
+    ran = subprocess.run(command, env=environment, text=True, capture_output=True, check=True)
     return [line.split() for line in ran.stdout.splitlines()]
 
 

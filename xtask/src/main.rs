@@ -71,6 +71,7 @@ usage: cargo x COMMAND
   bench full       build and query a filter of 5 billion lines through pipes
   bench headline   compare petal with DuckDB on large files
   bench server     measure the module on redis-server: CPU time per request relative to GET
+  bench languages  time queries in each language, beside a filter of the language; rows go to results/
   bench python     compare the Python package with the program, the library and rbloom
   lab [ARG]...     compare ways to remember which URLs were seen: databases, sets, filters; rows go to results/
   figures          update the tables and plots of docs/performance and docs/uses/lab.md from results/
@@ -128,6 +129,7 @@ fn main() -> ExitCode {
             bench(name, rest)
         }
         ["bench", "python", rest @ ..] => python::bench(rest),
+        ["bench", "languages", rest @ ..] => readers::bench(rest),
         ["lab", rest @ ..] => lab::run(rest),
         ["figures", rest @ ..] => figures::run(rest),
         [] | ["help" | "--help" | "-h"] => {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::peers;
 use crate::step::{Result, Step, root, target_dir};
+use crate::{js, peers};
 
 /// Checks and tests the package in `go`, and fuzzes it for ten seconds. The program must be built.
 pub(crate) fn go() -> Result {
@@ -45,5 +45,21 @@ pub(crate) fn java() -> Result {
     Step::script("java/build.sh", &["--test"])
         .env("PETAL", &target_dir().join("debug/petal").to_string_lossy())
         .env("PETAL_PEERS", &root().join(peers::HOME).to_string_lossy())
+        .run()
+}
+
+/// Builds the program, the library for C and the rivals of each language, and times queries in all languages.
+pub(crate) fn bench(args: &[&str]) -> Result {
+    let peers = root().join(peers::HOME);
+    Step::script("peers/install.sh", &[peers::HOME, "go", "gobloom", "guava", "languages"])
+        .run()?;
+    js::package()?;
+    let packages = ["--package", "petal-cli", "--package", "petal-capi"];
+    Step::cargo(&[&["build", "--release"], &packages[..]].concat()).run()?;
+    let side = ["--package", "petal-bench", "--bin", "languages"];
+    Step::cargo(&[&["build", "--release"], &side[..]].concat()).run()?;
+    Step::program(Path::new("python3"), &[&["crates/bench/languages/main.py"], args].concat())
+        .with_path(&peers.join("go/bin"))
+        .env("PETAL_PEERS", &peers.to_string_lossy())
         .run()
 }
