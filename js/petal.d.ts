@@ -101,10 +101,9 @@ export class RemoteFilter {
   close(): void;
 }
 
-
 /**
- * Opens a Bloom filter (`bloom` or `classic`), a static filter in the ribbon layout, or a cascade, at an address or in a `Blob` such as a file
- * that a user has chosen, of any size. Reads 16 KiB, and more only for long metadata. The server must answer ranges, and send
+ * Opens a Bloom filter (`bloom` or `classic`), a static filter in the ribbon layout, or a cascade, at an address or in a
+ * `Blob` such as a file that a user has chosen, of any size. Reads 16 KiB, and more only for long metadata. The server must answer ranges, and send
  * `ETag` or `Last-Modified`; one of another origin also
  * `Access-Control-Expose-Headers: Content-Range, ETag`. It learns the ranges, not the keys. The data are not verified.
  */

@@ -355,9 +355,7 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         json!({ "error": self.text, "kind": self.kind, "offset": self.offset })
     }
-}
 
-impl Failure {
     /// Returns why a file is not opened.
     fn of_file(error: petal::Error) -> Self {
         let failure = match error.kind() {
