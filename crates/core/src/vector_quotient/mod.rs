@@ -58,8 +58,9 @@ use crate::store::{CacheLine, Owned, Store};
 /// ```
 ///
 /// The filter does not grow. Adding to a full one is an error; no key is lost. A key can have few
-/// copies: all of them must fit into two blocks, 48 to 128 slots, which are shared with other keys; in a
-/// filter of one block, 24 to 64. The capacity holds for keys with one copy each; if most have several, plan for more.
+/// copies: all of them must fit into two blocks, 48 to 128 slots, which are shared with other keys. The
+/// two blocks of a few keys are the same one of 24 to 64 slots. The capacity holds for keys with one copy
+/// each; if most have several, plan for more.
 /// For many copies of a key, and for growth, use a [`QuotientFilter`](crate::QuotientFilter).
 #[derive(Clone, Debug)]
 pub struct VectorQuotientFilter<S = Owned> {
