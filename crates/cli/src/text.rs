@@ -49,7 +49,7 @@ pub(crate) fn grouped(text: &str) -> String {
 
 /// Parses a whole number above 0: `5000000000`, `5,000,000,000`, `5_000_000_000`, `5e9`.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    parse_whole(text, "5000000, 5,000,000, 5_000_000 or 5e6")
+    parse_whole(text, "5000000, 5,000,000, 5e6 or 5M")
 }
 
 /// Parses how often a line occurs, or how many lines to print: as [`parse_count`], but the examples in
@@ -58,14 +58,24 @@ pub(crate) fn parse_number_of_lines(text: &str) -> Result<u64, String> {
     parse_whole(text, "1, 10 or 1,000")
 }
 
-/// Parses a whole number above 0. The message for other texts has these examples.
+/// Parses a whole number above 0, which may end in k, M, G or T: a power of 1,000. The message for other texts
+/// has these examples.
 fn parse_whole(text: &str, examples: &str) -> Result<u64, String> {
     let expected = || format!("'{text}' is not a whole number above 0; write {examples}");
-    let plain = match text.contains(',') {
-        true if !is_grouped(text) => return Err(expected()),
-        true => text.replace(',', ""),
-        false => text.replace('_', ""),
+    let exponent = match text.bytes().last() {
+        Some(b'k' | b'K') => "e3",
+        Some(b'm' | b'M') => "e6",
+        Some(b'g' | b'G') => "e9",
+        Some(b't' | b'T') => "e12",
+        _ => "",
     };
+    let number = if exponent.is_empty() { text } else { &text[..text.len() - 1] };
+    let digits = match number.contains(',') {
+        true if !is_grouped(number) => return Err(expected()),
+        true => number.replace(',', ""),
+        false => number.replace('_', ""),
+    };
+    let plain = digits + exponent;
     if let Ok(count) = plain.parse::<u64>() {
         return if count > 0 { Ok(count) } else { Err(expected()) };
     }
@@ -208,9 +218,17 @@ mod tests {
         for bad in ["5,00", "5,0000", ",000", "5,", "5,000e3", "5,000_000", "5000,000", "0,000"] {
             assert!(parse_count(bad).is_err(), "{bad}");
         }
-        for bad in ["0", "-5", "1.5", "", "x", "nan", "-inf"] {
+        for (short, count) in
+            [("1k", 1000), ("2.3M", 2_300_000), ("5G", 5_000_000_000), ("1,000T", 1e15 as u64)]
+        {
+            assert_eq!(
+                (parse_count(short), parse_count(&short.to_lowercase())),
+                (Ok(count), Ok(count))
+            );
+        }
+        for bad in ["0", "-5", "1.5", "", "x", "nan", "-inf", "M", "0M", "1e6M", "1MM", "0.0001k"] {
             let message = parse_count(bad).unwrap_err();
-            assert!(message.ends_with("above 0; write 5000000, 5,000,000, 5_000_000 or 5e6"));
+            assert!(message.ends_with("above 0; write 5000000, 5,000,000, 5e6 or 5M"));
         }
         assert_eq!(parse_count("1e18"), Ok(1_000_000_000_000_000_000));
         assert_eq!(parse_count("1.8e19"), Ok(18_000_000_000_000_000_000));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::keys::JsonPointer;
+use crate::keys::{JsonPointer, Transform};
 
 /// Receives the progress of a job. Methods do nothing unless implemented.
 pub trait Progress: Sync {
@@ -117,6 +117,24 @@ pub enum Note<'a> {
         byte: u64,
         /// The lines of the record.
         lines: u64,
+    },
+    /// All lines of an input look like digests, and are hashed.
+    HashedDigests {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs of this kind.
+        more: u64,
+        /// The transform that hashes them.
+        digest: &'a Transform,
+    },
+    /// All lines of an input end with CRLF, and are hashed with the CR.
+    HashedCr {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs of this kind.
+        more: u64,
+        /// The transform that hashes them.
+        digest: &'a Transform,
     },
     /// An input has no LF, but CR between its lines, so it is read as one line.
     CrLineEnds {

@@ -356,7 +356,9 @@ fn argument(setting: Setting) -> &'static str {
         // The files of Python's jobs are not tables.
         Setting::KeysOnly => "keys_only=",
         Setting::KeyTransform => "key_transform=",
+        // Python's jobs have none of these.
         Setting::Sums => "sums=",
+        Setting::Counts => "counts=",
     }
 }
 

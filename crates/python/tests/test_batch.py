@@ -26,6 +26,11 @@ def check_batch(array, keys):
     assert empty.update(array) == len(set(keys))
     assert empty == filter_of(keys)
     mask = empty.contains_batch(array)
+    again = petal.BloomFilter(10_000, 1e-6)
+    new = again.add_batch(array)
+    assert again == empty and type(new) is type(mask)
+    new = new.to_pylist() if hasattr(new, "to_pylist") else list(new)
+    assert [bool(one) for one in new] == [key not in keys[:at] for at, key in enumerate(keys)]
     half = filter_of(keys[::2])
     return mask, half.contains_batch(array)
 
@@ -74,6 +79,27 @@ def test_long_arrays_equal_their_keys():
     assert one.contains_batch(keys) == expect
     assert one.contains_batch(np.array(keys)).tolist() == expect
     assert one.contains_batch(pa.array(keys).dictionary_encode()).to_pylist() == expect
+
+
+def test_mask_of_added_keys_is_true_for_the_first_of_each():
+    numbers = [number * number % 1009 for number in range(5000)]
+    one, by_one = petal.BloomFilter(2000, 1e-6), petal.BloomFilter(2000, 1e-6)
+    expected = [by_one.add(number) for number in numbers]
+    assert one.add_batch(numbers) == expected and one == by_one
+    assert one.add_batch(np.array(numbers)).tolist() == [False] * len(numbers)
+    words = pa.array(["a", None, "a", "b", None])
+    assert one.add_batch(words).to_pylist() == [True, False, False, True, False]
+    series = pl.Series("word", ["c", "c", "d"])
+    assert series.filter(one.add_batch(series)).to_list() == ["c", "d"]
+    # Keys before one that is refused stay.
+    with pytest.raises(TypeError):
+        one.add_batch(["e", None])
+    assert "e" in one
+    counts = petal.CountingBloomFilter(100)
+    assert counts.add_batch(["a", "a"]) == [True, False] and counts.count("a") == 2
+    static = petal.StaticFilter(["a"])
+    with pytest.raises(petal.UnsupportedError):
+        static.add_batch(["b"])
 
 
 def test_empty_batches_are_accepted():

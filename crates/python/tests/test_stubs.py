@@ -36,6 +36,8 @@ line, number = next(iter(petal.count("a", json_key="/url", top=3)))
 top: tuple[bytes, int] = line, number
 answers: list[bool] = one.contains_batch(["a", 5, b"c"]) + one.contains_batch(key for key in "abc")
 answers += one.contains_batch({"a"}) + one.contains_batch(("a", "b"))
+new_ones: list[bool] = one.add_batch(["a", 5, b"c"])
+new_array: np.ndarray = one.add_batch(np.array(["a"]))
 array: np.ndarray = one.contains_batch(np.array(["a"]))
 pandas_answers: pd.Series = one.contains_batch(pd.Series(["a"]))
 polars_answers: pl.Series = one.contains_batch(pl.Series(["a"]))

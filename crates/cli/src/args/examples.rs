@@ -89,6 +89,9 @@ Examples:
                                            except known false positives
   petal check --filter bad.petal --filter worse.petal --which hosts.txt
                                            lines after the filters' names
+  petal check --sums known.petal sums.txt  files of sha1sum's output
+  petal check --key-transform lowercase pwned.petal hashes.txt
+                                           hashes, where it hashes passwords
   petal check hashlookup.bloom sums.txt    a filter of another program
   petal check --key-type int64 --assert-members some.txt users.bf ids.txt
                                            integer keys; some.txt must match

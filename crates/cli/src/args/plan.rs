@@ -18,13 +18,13 @@ pub(crate) struct PlanArgs {
     /// Inputs of the command; petal samples them
     #[arg(value_name = "INPUTS")]
     inputs: Vec<PathBuf>,
-    /// Number of keys
+    /// Number of keys, e.g. 5e6 or 5M
     #[arg(
         short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count,
         conflicts_with = "command",
     )]
     pub(crate) capacity: Option<u64>,
-    /// False-positive rate: 0.01, 1%, 1e-6 or 1/1000
+    /// False-positive rate: 0.01, 1%, 1e-6 or 1/1000 [default: 1% if only -n is given]
     #[arg(
         short = 'p', long, value_name = "RATE", value_parser = parse_rate,
         conflicts_with = "command",

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Read as _, Write as _};
 
 use petal::BatchResults;
-use petal_lines::{Fields, FilterGroup, LineFilter as _, LineHash as _, Source};
+use petal_lines::{Fields, FilterGroup, LineFilter as _, LineHash as _, Source, Transform};
 
 use super::print;
 use crate::args::CheckArgs;
@@ -36,8 +36,9 @@ pub(super) fn refuse_options(args: &CheckArgs, inputs: &[Source], fields: &Field
     }
 }
 
-/// Reads keys until the end of the input, and says of each whether a filter contains it.
-pub(super) fn run(filters: &FilterGroup<'_>) -> Result<Outcome> {
+/// Reads keys until the end of the input, and says of each whether a filter contains it; the filters look up
+/// these digests of keys.
+pub(super) fn run(filters: &FilterGroup<'_>, digests: &[&Transform]) -> Result<Outcome> {
     let failed = |error: std::io::Error| Failure::Message(format!("standard input: {error}"));
     let hash = filters.line_hash();
     let (mut words, mut found) = (Vec::new(), BatchResults::new());
@@ -56,6 +57,9 @@ pub(super) fn run(filters: &FilterGroup<'_>) -> Result<Outcome> {
         if let Err(bad) = hash.hash_lines(std::iter::once(&key[..]), &mut words) {
             show(&format!("{}\n", bad.why));
             continue;
+        }
+        if let Some(digest) = digests.iter().find(|digest| digest.may_have_computed(&key)) {
+            show(&format!("note: the key looks like a result of {digest} and is hashed again\n"));
         }
         filters.contains_hashes(&words, &mut found)?;
         let is_known = found.count_ones() > 0;

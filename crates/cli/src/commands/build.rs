@@ -1,5 +1,7 @@
 //! `build`: builds a filter file from lines.
 
+use std::sync::Arc;
+
 use petal::{FilterType, HashSpec, Membership};
 use petal_interop::Format;
 use petal_lines::{
@@ -17,7 +19,7 @@ use crate::text;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
-    let settings = settings(&args.engine, &args.fields, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &progress);
     let files = args.inputs.sources();
     let inputs = match args.counts || args.prefix_from_name {
         true => vec![Source::Counted(args.inputs.counted_lists(args.prefix_from_name))],
@@ -44,6 +46,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
         }
         spec.own_hash = Some(HashSpec::keyed_apart(&secret));
     }
+    settings.keys = Arc::new(settings.keys.queried_after(&args.query_transform));
     let built = petal_lines::build(&spec, &settings, &inputs);
     progress.finish();
     let filter = built.map_err(filter_failure(&args.output))?.filter;

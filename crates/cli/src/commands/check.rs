@@ -36,7 +36,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     }
     let members_settings = filters.first().map(|filter| filter.settings_of_members(&settings));
     let members_settings = members_settings.transpose()?;
-    let transforms = adopt_transforms(&filters, &mut settings)?;
+    let transforms = adopt_transforms(&filters, args.sums, &mut settings)?;
     settings.memory_limit = left;
     let common = settings.keys.transforms.clone();
     let of_queries = transforms.iter().map(|own| if common.is_empty() { own } else { &common });
@@ -51,10 +51,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         (Some(members), Some(settings), [filter]) => filter.assert_members(settings, members),
         _ => Ok(()),
     };
-    if ask::are_typed(&inputs) && of_queries.clone().flatten().any(Transform::is_digest) {
+    let digests = of_queries.clone().flatten().filter(|transform| transform.is_digest());
+    let digests: Vec<_> = digests.collect();
+    if ask::are_typed(&inputs) && !digests.is_empty() {
         ask::refuse_options(args, &inputs, &settings.keys.fields)?;
         assert_members()?;
-        return ask::run(&group(&filters, of_queries.cloned()));
+        return ask::run(&group(&filters, of_queries.cloned()), &digests);
     }
     let allow_list = args.allow.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
@@ -85,6 +87,16 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         let recorded = filter.spelling();
         spelling::warn_if_different(&settings, recorded, is_found, &filter.name, &progress);
     }
+    let has_hashes = |spelling: Spelling| spelling.hex_shape().is_some();
+    for filter in filters.iter().filter(|_| args.sums && !is_found) {
+        if !filter.spelling().is_none_or(has_hashes) {
+            progress.print(&format!(
+                "warning: the keys of {} are not all hashes; if it was built from lines with more than a \
+                 hash, build it with --column or --counts",
+                filter.name.display()
+            ));
+        }
+    }
     let failed = |error| name_output(error, output.as_ref().map(Output::name), None);
     let CheckCounts { found, .. } = checked.map_err(failed)?;
     for filter in &filters {
@@ -113,15 +125,16 @@ fn group(
 }
 
 /// Makes a job look up keys as the filters record it. If they differ, the job changes no keys; returns the
-/// transforms that each filter makes itself.
+/// transforms that each filter makes itself. `are_hashes`: keys are digests, which a filter would hash.
 fn adopt_transforms(
     filters: &[QueriedFilter],
+    are_hashes: bool,
     settings: &mut Settings<'_>,
 ) -> Result<Vec<Vec<Transform>>> {
     let mut each = Vec::with_capacity(filters.len());
     for filter in filters {
         let mut adopted = settings.clone();
-        filter.adopt_transforms(&mut adopted)?;
+        filter.adopt_transforms(are_hashes, &mut adopted)?;
         each.push(adopted.keys.transforms.clone());
     }
     let common = match each.first() {
@@ -177,10 +190,12 @@ impl QueriedFilter {
     }
 
     /// Makes a job look up keys as the filter records it; filters of other programs do not.
-    fn adopt_transforms(&self, settings: &mut Settings<'_>) -> Result<()> {
-        self.metadata().map_or(Ok(()), |metadata| {
-            key_transforms::adopt_for_queries(&self.name, metadata, self.spelling(), settings)
-        })
+    fn adopt_transforms(&self, are_hashes: bool, settings: &mut Settings<'_>) -> Result<()> {
+        let Some(metadata) = self.metadata() else { return Ok(()) };
+        if are_hashes {
+            key_transforms::take_hashes(&self.name, metadata, settings)?;
+        }
+        key_transforms::adopt_for_queries(&self.name, metadata, self.spelling(), settings)
     }
 
     /// Returns settings with which lines are changed as those that the filter was built from.

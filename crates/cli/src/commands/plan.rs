@@ -15,9 +15,11 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
     if let Some(op) = op {
         return super::estimate::run(op, args);
     }
+    let is_alone = args.size.is_none() && args.bits.is_none() && args.probes.is_none();
+    let default_fpr = args.capacity.filter(|_| is_alone).map(|_| FilterSpec::DEFAULT_FPR);
     let spec = |filter_type| petal::FilterSpec {
         capacity: args.capacity,
-        fpr: args.fpr,
+        fpr: args.fpr.or(default_fpr),
         memory: args.size.map(|limit| ByteSize::bytes(limit.bytes())),
         bits: args.bits,
         probes: args.probes,
@@ -150,8 +152,8 @@ fn is_bloom(filter_type: FilterType) -> bool {
 
 fn not_enough() -> Failure {
     Failure::Message(
-        "not enough to size a filter: specify two or three of -n, -p, -k and --size or --bits, \
-         including -n, --size or --bits"
+        "not enough to size a filter: specify -n, or two or three of -n, -p, -k and --size or \
+         --bits"
             .to_owned(),
     )
 }

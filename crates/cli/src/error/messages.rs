@@ -56,6 +56,7 @@ fn flag(setting: Setting) -> &'static str {
         Setting::KeysOnly => "--keys-only",
         Setting::KeyTransform => "--key-transform",
         Setting::Sums => "--sums",
+        Setting::Counts => "--counts",
     }
 }
 

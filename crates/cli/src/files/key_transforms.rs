@@ -34,6 +34,16 @@ pub(crate) fn adopt_for_queries(
     Ok(())
 }
 
+/// Makes a job look up digests as they are if the filter hashes queries, and no transforms were given.
+pub(crate) fn take_hashes(path: &Path, metadata: &str, settings: &mut Settings<'_>) -> Result<()> {
+    let changes = recorded(path, metadata)?;
+    let queries = changes.recorded_of_queries().unwrap_or_default();
+    if settings.keys.transforms.is_empty() && queries.iter().any(Transform::is_digest) {
+        set(settings, vec![Transform::Lowercase]);
+    }
+    Ok(())
+}
+
 /// Makes a job look up the hashes in checksum files, of several those as long as the keys of all filters,
 /// given with their transforms. Returns an error if the keys of two filters have different lengths, or if a
 /// filter would hash the hashes.
@@ -46,7 +56,7 @@ pub(crate) fn take_checksums(
         if let Some(digest) = transforms.iter().find(|transform| transform.is_digest()) {
             return Err(Failure::Message(format!(
                 "--sums: queries of {} are changed by '{digest}', which would hash the hashes; leave out \
-                 --sums",
+                 --key-transform",
                 path.display(),
             )));
         }

@@ -59,6 +59,15 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             text::count(lines),
             text::count(byte),
         )),
+        Note::HashedDigests { input, more, digest } => Message::Warning(format!(
+            "{} like results of {digest} and are hashed again; if they are the hashes, use \
+             --key-transform lowercase",
+            subject(&format!("the lines of {}", name(input)), more, "look", "look"),
+        )),
+        Note::HashedCr { input, more, digest } => Message::Warning(format!(
+            "{} with CRLF, and {digest} hashes the CR; remove it with --key-transform strip-cr,{digest}",
+            subject(&format!("the lines of {}", name(input)), more, "end", "end"),
+        )),
         Note::CrLineEnds { input, more } => Message::Warning(format!(
             "{} CR between lines but no LF, so everything is one line; convert it with \
              tr '\\r' '\\n'",

@@ -291,7 +291,7 @@ fn plan_matches_build() {
         assert!(text.contains(kind) && !text.contains("NaN"), "{text}");
     }
     for (args, message) in [
-        ("--type static -n 5", "--type static: needs -n and -p; specify both"),
+        ("--type static -p 1%", "--type static: needs -n and -p; specify both"),
         ("--type quotient -n 1e6 -p 1% --size 1M", "more than 1 MiB; raise"),
         ("--type static -n 5 -p 1e-12", "its lowest rate is 2.5e-10"),
     ] {

@@ -42,8 +42,8 @@ fn queries_of_another_shape_are_refused() {
     assert_eq!(dir.run("check -v f lower").text(), lines(&hashes[8..]).to_lowercase());
     assert_eq!(dir.run("check -c f mixed").text(), "1\n");
     let advice =
-        "take the column of the hashes with --column, or compute them with --key-transform";
-    let expected = "expected 40 hexadecimal digits, as all keys of the filter have";
+        "take the column of the hashes with --column, or compute them with --key-transform (sha1)";
+    let expected = "expected 40 hexadecimal digits, as the keys of the filter";
     let md5 = &hashes[0][..32];
     for (bad, found) in [
         (md5, "32 hexadecimal digits"),
@@ -57,7 +57,10 @@ fn queries_of_another_shape_are_refused() {
         failed(dir.run("check f queries"), &format!("{at}: found {found}, {expected}; {advice}"));
     }
     dir.write("sums", format!("{}  a file\n", hashes[0]));
-    assert!(dir.run("check f sums").err.contains("line 1"));
+    let error = dir.run("check f sums").err;
+    assert!(
+        error.contains("line 1") && error.ends_with("use --sums for lines of checksum files\n")
+    );
     // A header, a column, JSON: the number of the line is that in the file.
     dir.write("t.csv", format!("id,sha1\n1,{}\n2,{md5}\n", hashes[0]));
     let output = dir.run("check --column sha1 f t.csv");
@@ -361,27 +364,87 @@ fn hashes_in_checksum_files_are_looked_up() {
     // A filter that hashes its queries.
     dir.run("build --type static --query-transform sha1 -o pwned.f list").ok();
     dir.run("build --type static --key-transform sha1 -o sha1.f words").ok();
-    for filter in ["pwned.f", "sha1.f"] {
-        failed(
-            dir.run(&format!("check --sums {filter} sums")),
-            &format!(
-                "--sums: queries of {filter} are changed by 'sha1', which would hash the hashes; leave \
-                 out --sums"
-            ),
-        );
-    }
+    assert_eq!(dir.run("check --sums pwned.f sums").text(), printed);
+    code(&dir, "check --sums sha1.f sums", 1);
+    dir.write("password", "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8  a\n");
+    dir.run("check --sums sha1.f password").ok();
+    failed(
+        dir.run("check --sums --key-transform sha1 pwned.f sums"),
+        "--sums: queries of pwned.f are changed by 'sha1', which would hash the hashes; leave out \
+         --key-transform",
+    );
     let as_they_are = "check --key-transform uppercase pwned.f";
     assert_eq!(dir.run(&format!("{as_they_are} --sums sums")).text(), printed);
     assert_eq!(dir.run(&format!("{as_they_are} list")).text(), lines(&hashes[..8]));
     let output = dir.run("check --key-transform md5 pwned.f words");
     assert!(output.err.contains("found 32 hexadecimal digits, expected 40"), "{}", output.err);
-    dir.write("mixed", format!("{}{}\n", lines(&hashes[..2]), &hashes[0][..32]));
-    dir.run("build --query-transform sha1 -o mixed.f mixed").ok();
-    failed(
-        dir.run("check --key-transform md5 mixed.f words"),
-        "--key-transform md5: queries of mixed.f are changed by 'sha1'; leave it out to use those of the \
-         filter",
-    );
-    // Filters of passwords keep no digests.
-    code(&dir, "check --sums words.f sums", 1);
+    // Filters of passwords keep no digests, and those of whole lines none that are found.
+    let output = dir.run("check --sums words.f sums");
+    let warning = "warning: the keys of words.f are not all hashes; if it was built from lines with more \
+                   than a hash, build it with --column or --counts\n";
+    assert_eq!((output.code, &*output.err), (Some(1), warning));
+}
+
+#[test]
+fn lists_whose_lines_are_not_the_hashes_are_refused() {
+    let (dir, hashes) = (TestDir::new(), hashes());
+    let lower: Vec<_> = hashes.iter().map(|hash| hash.to_lowercase()).collect();
+    dir.write("list", lines(&[&hashes[..1], &lower[1..3]].concat()));
+    let at = |byte| format!("other: the line at byte {byte} (line {})", byte / 41 + 1);
+    let expected = "expected 40 hexadecimal digits, as the keys of the filter";
+    let column = "take the column of the hashes with --column";
+    let others = [
+        (format!("{}:3", hashes[0]), 0, "--counts", "use --counts for lines of HASH:COUNT"),
+        (format!("{}\n{},a", hashes[0], hashes[1]), 41, "--column", column),
+        (format!("\"SHA-1\",\"FileName\"\n\"{}\",\"a\"", hashes[0]), 0, "--column", column),
+        (format!("{}  a file", lower[0]), 0, "--column", column),
+        (format!("{}\n{}", hashes[0], &hashes[1][..32]), 41, "32", column),
+    ];
+    for filter_type in ["bloom", "static", "scalable"] {
+        let build = format!("build --type {filter_type} --query-transform sha1 -o f");
+        dir.run(&format!("{build} list")).ok();
+        for (other, byte, names, advice) in &others {
+            dir.write("other", format!("{other}\n"));
+            let error = dir.run(&format!("{build} -o new other")).failure();
+            let is_told = [&*at(*byte), expected, names, advice].map(|text| error.contains(text));
+            assert_eq!(is_told, [true; 4], "{error}");
+            assert!(!dir.path("new").exists());
+            if filter_type != "static" {
+                let error = dir.run("add f other").failure();
+                assert!(error.contains(&at(*byte)) && error.contains(expected), "{error}");
+            }
+        }
+    }
+    // The digits may have any case, also of hashes that are added.
+    dir.write("more", lines(&hashes[3..5]));
+    dir.run("add f more").ok();
+    dir.write("upper", lines(&hashes[..5]));
+    assert_eq!(dir.run("check -c --key-transform lowercase f upper").text(), "5\n");
+    // What was hashed already is as it should be.
+    dir.write("words", "password\n");
+    dir.run("build --key-transform sha1 --query-transform sha1 -o own words").ok();
+    dir.run("check own words").ok();
+}
+
+#[test]
+fn hashes_and_cr_that_are_hashed_are_told() {
+    let dir = TestDir::new();
+    let password = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n";
+    dir.write("list", password);
+    dir.run("build --query-transform sha1 -o f list").ok();
+    let again = "warning: the lines of standard input look like results of sha1 and are hashed again; if \
+                 they are the hashes, use --key-transform lowercase\n";
+    let cr = "warning: the lines of standard input end with CRLF, and sha1 hashes the CR; remove it with \
+              --key-transform strip-cr,sha1\n";
+    let some = format!("{password}word\n");
+    let cases = [(password, again), ("password\r\nword\r\n", cr), (&*some, ""), ("\n", "")];
+    for (keys, told) in cases {
+        let output = dir.run_with("check f", keys.as_bytes());
+        assert_eq!((output.code, &*output.err), (Some(1), told), "{keys}");
+    }
+    let stripped = dir.run_with("check -c --key-transform strip-cr,sha1 f", b"password\r\n");
+    assert_eq!((&*stripped.out, &*stripped.err), (&b"1\n"[..], ""));
+    // A list that is hashed when the filter is built.
+    let output = dir.run_with("build -n 10 --key-transform sha1 -o own", password.as_bytes());
+    assert_eq!((output.code, &*output.err), (Some(0), again));
 }

@@ -1,5 +1,6 @@
 //! A Bloom filter of values of any type that implements `Hash`.
 
+use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{Hash, Hasher as _};
 use core::marker::PhantomData;
@@ -31,6 +32,10 @@ use crate::stats::Stats;
 /// let mut seen = TypedBloomFilter::<Visit>::with_fpr(1000, 0.01)?;
 /// assert!(seen.insert(&Visit { user: 7, page: "/".into() }));
 /// assert!(seen.contains(&Visit { user: 7, page: "/".into() }));
+///
+/// // Texts need no `String`, as in a `HashSet`.
+/// let mut names = TypedBloomFilter::<String>::with_fpr(1000, 0.01)?;
+/// assert!(names.insert("petal") && names.contains("petal"));
 ///
 /// let mut pairs = TypedBloomFilter::<(u32, &str)>::with_fpr(1000, 0.01)?;
 /// assert!(pairs.insert(&(7, "seven")));
@@ -74,20 +79,28 @@ impl<T: Hash + ?Sized> TypedBloomFilter<T> {
         self
     }
 
-    fn hash(&self, value: &T) -> u64 {
+    fn hash<Q: Hash + ?Sized>(&self, value: &Q) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.secret[0], self.secret[1]);
         value.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Inserts a value and returns true if it was new.
-    pub fn insert(&mut self, value: &T) -> bool {
+    /// Inserts a value, or what it borrows as, and returns true if it was new.
+    pub fn insert<Q>(&mut self, value: &Q) -> bool
+    where
+        T: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
         self.filter.insert_mixed_hash(self.hash(value))
     }
 
     /// Returns true if the value may have been inserted, false if it certainly was not.
     #[must_use]
-    pub fn contains(&self, value: &T) -> bool {
+    pub fn contains<Q>(&self, value: &Q) -> bool
+    where
+        T: Borrow<Q>,
+        Q: Hash + ?Sized,
+    {
         self.filter.contains_mixed_hash(self.hash(value))
     }
 

@@ -2,6 +2,7 @@
 
 use petal::FilterType;
 
+use crate::keys::OtherShape;
 use crate::numbers::{format_rate, format_size, shown_size};
 
 /// A setting that an error names. Front ends print the name that their users set.
@@ -59,6 +60,8 @@ pub enum Setting {
     KeyTransform,
     /// Whether the keys are hashes in lines of checksum files.
     Sums,
+    /// Whether the lines are keys with counts.
+    Counts,
 }
 
 impl Setting {
@@ -92,6 +95,7 @@ impl Setting {
             Self::KeysOnly => "keys_only",
             Self::KeyTransform => "key_transform",
             Self::Sums => "checksum",
+            Self::Counts => "counted",
         }
     }
 }
@@ -127,8 +131,10 @@ pub enum Advice {
     CheckDelimiter,
     /// Find the lines that both inputs contain.
     FindCommonLines,
-    /// Make keys of the shape of the filter's keys.
-    MatchKeys,
+    /// Make keys of the shape of the filter's keys, which this one has not.
+    MatchKeys(OtherShape),
+    /// Take the hashes out of the records: the filter is queried after a digest, and the record is none.
+    TakeHashes(OtherShape),
     /// Read tables with a build that has the feature `parquet`.
     BuildWithTables,
     /// Anything else: a whole clause that names no setting.
@@ -170,11 +176,22 @@ impl Advice {
                 format!("{enable} {} if lines end in NUL", name(Setting::NullDelimiter))
             }
             Self::FindCommonLines => "find them as the lines common to both".to_owned(),
-            Self::MatchKeys => {
+            Self::MatchKeys(shape) if shape.after == Some(b' ') => {
+                format!("{enable} {} for lines of checksum files", name(Setting::Sums))
+            }
+            Self::MatchKeys(shape) => {
                 let (columns, transform) = (name(Setting::Columns), name(Setting::KeyTransform));
+                let digests = shape.digests().map(|names| format!(" ({names})"));
                 format!(
-                    "take the column of the hashes with {columns}, or compute them with {transform}"
+                    "take the column of the hashes with {columns}, or compute them with {transform}{}",
+                    digests.unwrap_or_default()
                 )
+            }
+            Self::TakeHashes(shape) if shape.after == Some(b':') => {
+                format!("{enable} {} for lines of HASH:COUNT", name(Setting::Counts))
+            }
+            Self::TakeHashes(_) => {
+                format!("take the column of the hashes with {}", name(Setting::Columns))
             }
             Self::BuildWithTables => {
                 "build petal with its default features to read its columns".to_owned()

@@ -166,6 +166,16 @@ impl Error {
         self
     }
 
+    /// Advises to take the hashes out of records: they are listed, not queried.
+    pub(crate) fn of_listed_keys(mut self) -> Self {
+        for advice in &mut self.0.advice {
+            if let Advice::MatchKeys(shape) = *advice {
+                *advice = Advice::TakeHashes(shape);
+            }
+        }
+        self
+    }
+
     /// Adds the number of the line on which the record of this error begins.
     /// `count` gets the offset of the record.
     pub(crate) fn count_line(&mut self, count: impl FnOnce(u64) -> Option<u64>) {

@@ -44,10 +44,11 @@ pub fn build(spec: &FilterSpec, settings: &Settings<'_>, inputs: &[Source]) -> R
     if settings.memory_limit < MIN_MEMORY {
         return Err(Error::memory_too_small(settings.memory_limit, MIN_MEMORY));
     }
-    match kind.is_fixed() {
+    let built = match kind.is_fixed() {
         true => build_at_once(spec, kind, settings, inputs),
         false => build_line_by_line(spec, kind, settings, inputs),
-    }
+    };
+    built.map_err(Error::of_listed_keys)
 }
 
 /// Builds a filter of a type that inserts line by line.

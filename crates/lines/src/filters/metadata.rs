@@ -54,7 +54,10 @@ pub fn filter_metadata(keys: &KeySpec) -> String {
         Fields::Line | Fields::Checksum(_) => METADATA.to_owned(),
         _ => with_field(METADATA, KEYS, keys.fields.to_string()),
     };
-    match &keys.transforms[..] {
+    // The shape of queries is implied.
+    let is_own = |transform: &&Transform| !matches!(transform, Transform::ToCase(_));
+    let transforms: Vec<_> = keys.transforms.iter().filter(is_own).cloned().collect();
+    match &transforms[..] {
         [] => metadata,
         transforms => with_field(&metadata, KEY_TRANSFORM, transforms_text(transforms)),
     }
@@ -162,7 +165,10 @@ impl KeyChanges {
         self.queries.as_deref()
     }
 
-    fn recorded_of_queries(&self) -> Option<&[Transform]> {
+    /// Returns the transforms that the filter records for queries, which are those of its keys if it has
+    /// no others; `None` if the metadata says nothing about keys.
+    #[must_use]
+    pub fn recorded_of_queries(&self) -> Option<&[Transform]> {
         self.queries.as_deref().or(self.of_keys())
     }
 
@@ -188,21 +194,27 @@ impl KeyChanges {
     /// hashes them: other results are refused by their length.
     fn may_become_digests(&self, spelling: Option<Spelling>, given: &[Transform]) -> bool {
         let shape = spelling.and_then(Spelling::hex_shape);
-        match &self.queries {
-            Some(_) => !given.is_empty() && shape.is_some_and(|shape| shape.length.is_some()),
-            None => self.of_keys().is_some_and(<[_]>::is_empty) && shape.is_some(),
+        let Some(recorded) = self.recorded_of_queries() else { return false };
+        match self.queries.is_some() || recorded.iter().any(Transform::is_digest) {
+            true => !given.is_empty() && shape.is_some_and(|shape| shape.length.is_some()),
+            false => recorded.is_empty() && shape.is_some(),
         }
     }
 
-    /// Returns the transforms for keys that are added: those of the keys, or those `given` if the metadata
-    /// says nothing about keys.
+    /// Returns the transforms for keys that are added: those of the keys, in the shape of queries as in
+    /// [`KeySpec::queried_after`], or those `given` if the metadata says nothing about keys.
     ///
     /// # Errors
     /// The transforms of the keys, if others were given.
     pub fn adopt(&self, given: &[Transform]) -> std::result::Result<Vec<Transform>, &[Transform]> {
         let Some(recorded) = self.of_keys() else { return Ok(given.to_vec()) };
-        let is_same = given.is_empty() || given == recorded;
-        if is_same { Ok(recorded.to_vec()) } else { Err(recorded) }
+        if !given.is_empty() && given != recorded {
+            return Err(recorded);
+        }
+        let mut transforms = recorded.to_vec();
+        let queries = self.of_queries_only().unwrap_or_default();
+        transforms.extend(Transform::to_shape_of(queries, recorded));
+        Ok(transforms)
     }
 
     /// Returns the transforms for keys that are looked up: [`of_queries`](Self::of_queries), or those `given`
@@ -563,7 +575,8 @@ mod tests {
         let changes = recorded(&queried);
         let asked = changes.adopt_for_queries(spelling, &list("trim"));
         assert_eq!(asked, Ok(vec![Transform::Trim, Transform::ToCase(long)]));
-        assert_eq!(recorded(&queried).adopt(&[]), Ok(list("trim")));
+        let digests = Transform::ToCase(HexShape { case: HexCase::Lower, length: Some(40) });
+        assert_eq!(recorded(&queried).adopt(&[]), Ok(vec![Transform::Trim, digests]));
         assert_eq!(recorded(&queried).adopt(&list("sha1")), Err(&list("trim")[..]));
         let twice = with_query_transforms(METADATA, &list("uppercase"));
         let of_twice = recorded(&twice).of_queries(upper, &[]).unwrap();

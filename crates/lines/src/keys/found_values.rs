@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::csv::{Columns, FieldsOfRecord, Quoting, SEPARATORS};
 use super::fields::Fields;
 use super::json::{JsonPointer, JsonValues, NULL};
-use super::{KeySpec, Keys, LENGTH, transform_key};
+use super::{KeySpec, Keys, LENGTH, Transform, transform_key};
 
 /// What was found in the records of an input. Pointers beyond the first 64 are not looked at.
 #[derive(Debug, Default)]
@@ -30,6 +30,10 @@ pub(crate) struct FoundValues {
 const DIVIDED: u64 = 1;
 /// A field of a key begins and ends with a quote that is not read as one.
 const QUOTED: u64 = 2;
+/// A line that is hashed is no digest itself.
+const NO_DIGEST: u64 = 1;
+/// A line that is hashed does not end with a CR.
+const NO_CR: u64 = 2;
 /// Which records have a byte, by their positions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Places {
@@ -83,6 +87,10 @@ pub(crate) enum Finding<'a> {
     LiteralQuotes,
     /// The record at this byte has a field of many lines.
     LongField { byte: u64, lines: u64 },
+    /// All lines look like the digests that this transform computes of them.
+    HashedDigests(&'a Transform),
+    /// All lines end with a CR, of which this transform computes the digest, too.
+    HashedCr(&'a Transform),
 }
 
 impl FoundValues {
@@ -96,8 +104,28 @@ impl FoundValues {
         match &spec.fields {
             Fields::Json(values) => self.look_at_values(values, spec, keys),
             Fields::Columns(columns) => self.look_at_fields(columns, records, keys),
-            Fields::Line | Fields::Checksum(_) | Fields::Rows(_) => {}
+            Fields::Line => self.look_at_hashed(spec, records),
+            Fields::Checksum(_) | Fields::Rows(_) => {}
         }
+    }
+
+    /// Looks at lines that are hashed, until they are no digests and have no CR.
+    fn look_at_hashed<'a>(&self, spec: &KeySpec, records: impl Iterator<Item = (u64, &'a [u8])>) {
+        let mut found = self.found.load(Ordering::Relaxed);
+        let Some(digest) = digest(spec).filter(|_| found != NO_DIGEST | NO_CR) else { return };
+        for (_, record) in records {
+            let line = record.strip_suffix(b"\r").unwrap_or(record);
+            if line.is_empty() {
+                continue;
+            }
+            self.any.store(true, Ordering::Relaxed);
+            found |= if digest.may_have_computed(line) { 0 } else { NO_DIGEST };
+            found |= if line.len() < record.len() { 0 } else { NO_CR };
+            if found == NO_DIGEST | NO_CR {
+                break;
+            }
+        }
+        self.found.fetch_or(found, Ordering::Relaxed);
     }
 
     /// Looks at the keys of some records, until each value was found once.
@@ -199,7 +227,8 @@ impl FoundValues {
                 return missing.map(|(_, pointer)| Finding::MissingValue(pointer)).collect();
             }
             Fields::Columns(columns) => columns,
-            Fields::Line | Fields::Checksum(_) | Fields::Rows(_) => return Vec::new(),
+            Fields::Line => return hashed_findings(spec, found),
+            Fields::Checksum(_) | Fields::Rows(_) => return Vec::new(),
         };
         let separator = columns.separator.unwrap_or(b',');
         let places = *self.places();
@@ -221,6 +250,20 @@ impl FoundValues {
         let long = long.map(|(byte, lines)| Finding::LongField { byte, lines });
         [undivided, quoted, long].into_iter().flatten().collect()
     }
+}
+
+/// Returns the first transform that computes a digest.
+fn digest(spec: &KeySpec) -> Option<&Transform> {
+    spec.transforms.iter().find(|transform| transform.is_digest())
+}
+
+fn hashed_findings(spec: &KeySpec, found: u64) -> Vec<Finding<'_>> {
+    let Some(digest) = digest(spec) else { return Vec::new() };
+    let before = spec.transforms.iter().take_while(|transform| !transform.is_digest());
+    let strips = before.into_iter().any(|one| matches!(one, Transform::Trim | Transform::StripCr));
+    let digests = (found & NO_DIGEST == 0).then_some(Finding::HashedDigests(digest));
+    let cr = (found & NO_CR == 0 && !strips).then_some(Finding::HashedCr(digest));
+    digests.or(cr).into_iter().collect()
 }
 
 /// Returns the values of a key of several, each after its length.

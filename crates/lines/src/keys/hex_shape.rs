@@ -156,8 +156,39 @@ impl HexShape {
     /// Says what the digits of these keys are, if they are more than text.
     pub(super) fn expected(self) -> String {
         match self.length {
-            Some(length) => format!("{length} hexadecimal digits, as all keys of the filter have"),
+            Some(length) => format!("{length} hexadecimal digits, as the keys of the filter"),
             None => "hexadecimal digits".to_owned(),
+        }
+    }
+}
+
+/// A key that is not of the shape of a filter's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherShape {
+    /// The number of digits that the keys of the filter have.
+    pub(crate) digits: u64,
+    /// The byte after a hash of that length with which the key begins.
+    pub(crate) after: Option<u8>,
+}
+
+impl OtherShape {
+    pub(super) fn new(key: &[u8], digits: u64) -> Self {
+        let hash = usize::try_from(digits).ok().and_then(|digits| key.split_at_checked(digits));
+        let after = hash.and_then(|(hash, after)| {
+            let mut flags = Flags::default();
+            flags.add(hash);
+            after.first().filter(|_| flags.all() & (OTHER | SEPARATED) == 0)
+        });
+        Self { digits, after: after.copied() }
+    }
+
+    /// Returns the names of the transforms whose digests have as many digits.
+    pub(crate) fn digests(self) -> Option<&'static str> {
+        match self.digits {
+            32 => Some("md5 or ntlm"),
+            40 => Some("sha1"),
+            64 => Some("sha256"),
+            _ => None,
         }
     }
 }

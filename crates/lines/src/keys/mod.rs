@@ -25,8 +25,8 @@ pub use csv::{Column, Columns, Dialect, Quoting, csv_records};
 pub(crate) use csv::{EndScan, HeaderProblem, field_values, guess_separator};
 pub use fields::Fields;
 pub(crate) use found_values::{Finding, FoundValues, note_findings};
-pub use hex_shape::HexShape;
 pub(crate) use hex_shape::{HexCase, HexDigits};
+pub use hex_shape::{HexShape, OtherShape};
 pub use json::{JsonPointer, JsonValues};
 pub use rows::RowKeys;
 pub(crate) use spelling::{LineEnds, SeenSpelling};
@@ -58,6 +58,15 @@ impl KeySpec {
     /// Returns whether a transform refuses some keys.
     pub(crate) fn refuses_keys(&self) -> bool {
         self.transforms.iter().any(Transform::refuses)
+    }
+
+    /// Returns the specification for a filter that is queried after the transforms `queries`: if these
+    /// compute digests, it refuses keys that cannot equal one, and changes the others to their case.
+    #[must_use]
+    pub fn queried_after(&self, queries: &[Transform]) -> Self {
+        let mut transforms = self.transforms.clone();
+        transforms.extend(Transform::to_shape_of(queries, &self.transforms));
+        Self { fields: self.fields.clone(), transforms }
     }
 
     /// Returns the specification for inputs that list keys, one per line: the same transforms.
@@ -128,8 +137,11 @@ impl KeySpec {
 
     /// Says why one of the transforms refused a key.
     fn refused(&self, transform: &Transform, key: &[u8]) -> KeyProblem {
-        let is_other_shape = matches!(transform, Transform::ToCase(_));
-        KeyProblem { text: transform.refusal(key, &self.transforms), is_other_shape }
+        let other_shape = match transform {
+            Transform::ToCase(shape) => shape.length.map(|digits| OtherShape::new(key, digits)),
+            _ => None,
+        };
+        KeyProblem { text: transform.refusal(key, &self.transforms), other_shape }
     }
 
     /// Appends several fields to `key`, each transformed for itself. `joined` has each after its
@@ -157,13 +169,13 @@ impl KeySpec {
 pub(crate) struct KeyProblem {
     /// A predicate of the record, or a clause.
     pub(crate) text: String,
-    /// Whether the key has another shape than those of the filter.
-    pub(crate) is_other_shape: bool,
+    /// How the key differs if it has another shape than those of the filter.
+    pub(crate) other_shape: Option<OtherShape>,
 }
 
 impl From<String> for KeyProblem {
     fn from(text: String) -> Self {
-        Self { text, is_other_shape: false }
+        Self { text, other_shape: None }
     }
 }
 

@@ -135,9 +135,7 @@ impl Spelling {
     /// all are hexadecimal in one case; `None` if it changes nothing.
     #[must_use]
     pub fn transform_to_case(self, before: &[Transform]) -> Option<Transform> {
-        let shape = self.hex_shape()?;
-        let is_given = Transform::shape_after(before).is_some_and(|given| given.fits(shape));
-        (!is_given).then_some(Transform::ToCase(shape))
+        Transform::to_shape(self.hex_shape()?, before)
     }
 
     /// Returns why no key, or only some, can equal a key of a filter; `filter` is `None` if the filter

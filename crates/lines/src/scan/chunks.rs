@@ -106,6 +106,8 @@ impl Chunks<'_> {
                     Finding::LongField { byte, lines } => {
                         Note::LongField { input, more, byte, lines }
                     }
+                    Finding::HashedDigests(digest) => Note::HashedDigests { input, more, digest },
+                    Finding::HashedCr(digest) => Note::HashedCr { input, more, digest },
                 });
             });
         }

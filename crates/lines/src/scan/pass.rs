@@ -67,9 +67,10 @@ fn no_key(input: &Input, at: u64, problem: KeyProblem) -> Error {
         _ => error.at_record(at),
     };
     match fields {
-        _ if problem.is_other_shape => error.advise(Advice::MatchKeys),
-        Fields::Checksum(_) => error.advise(Advice::Omit(Setting::Sums)),
-        _ => error,
+        Fields::Checksum(_) if problem.other_shape.is_none() => {
+            error.advise(Advice::Omit(Setting::Sums))
+        }
+        _ => error.advise_any(problem.other_shape.map(Advice::MatchKeys)),
     }
 }
 

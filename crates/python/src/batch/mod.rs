@@ -59,6 +59,20 @@ pub(crate) fn update(filter: &Filter, keys: &Bound<'_, PyAny>) -> PyResult<u64> 
     Ok(new)
 }
 
+/// Adds keys. Returns which of them were new as a type of the keys' library.
+pub(crate) fn add<'py>(filter: &Filter, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    filter.write(py)?.check_mutable()?;
+    let hasher = filter.read(py)?.insert_key_hasher();
+    let (mut bits, mut results) = (Bits::default(), BatchResults::new());
+    let (batch, result_type) = Batch::new(keys)?;
+    batch.for_each_piece(py, hasher, &mut |piece| {
+        filter.write_detached()?.insert_hashes(piece.hashes, &mut results)?;
+        bits.append(&results, piece.len, piece.rows)
+    })?;
+    result_type.convert(py, bits)
+}
+
 /// Looks up keys. Returns the results as a type of the keys' library.
 pub(crate) fn contains<'py>(
     filter: &Filter,

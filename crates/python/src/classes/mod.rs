@@ -62,6 +62,15 @@ impl Filter {
         with_key(key, |key| self.write(py)?.insert(key))
     }
 
+    /// Adds many keys, as `contains_batch` takes them. Returns true for each key that certainly was not in the
+    /// filter before it, in order, in the type that `contains_batch` returns; false for a null.
+    ///
+    /// `news = urls[seen.add_batch(urls)]` keeps the first of each URL of a column. Keys that were added
+    /// before an exception stay.
+    fn add_batch<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        batch::add(self, keys)
+    }
+
     /// Adds all keys of iterables or arrays, as `contains_batch` takes them; nulls are skipped.
     /// Returns the number of keys that certainly were not in the filter. Keys that were added
     /// before an exception stay.

@@ -124,7 +124,8 @@ pub(super) fn build_job(
     notes.noted("{}")?;
     let query_transforms = parse_transforms(&query_transform)
         .map_err(|problem| PyValueError::new_err(format!("query_transform=: {problem}")))?;
-    let settings = options.settings()?;
+    let mut settings = options.settings()?;
+    settings.keys = Arc::new(settings.keys.queried_after(&query_transforms));
     let mut files = Vec::new();
     let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
     let started = Instant::now();

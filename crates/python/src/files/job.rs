@@ -153,6 +153,16 @@ impl Progress for ProgressReporter {
                  like any other there, specify quote='none'",
                 others(more)
             ),
+            Note::HashedDigests { input, more, digest } => format!(
+                "{input}{}: lines look like results of {digest} and are hashed again; if they are \
+                 the hashes, use key_transform=\"lowercase\"",
+                others(more)
+            ),
+            Note::HashedCr { input, more, digest } => format!(
+                "{input}{}: lines end with CRLF, and {digest} hashes the CR; remove it with \
+                 key_transform=\"strip-cr,{digest}\"",
+                others(more)
+            ),
             Note::CrLineEnds { input, more } => format!(
                 "{input}{}: has CR between lines, but no LF, so it is read as one line; convert CR to \
                  LF",

@@ -189,11 +189,10 @@ impl Transform {
 
     /// Returns the shape that every key has after transforms; `None` if it depends on the key.
     pub(super) fn shape_after(transforms: &[Self]) -> Option<HexShape> {
-        let digest = |length| Some(HexShape { case: HexCase::Lower, length: Some(length) });
         transforms.iter().fold(None, |shape, transform| match transform {
-            T::Md5 | T::Ntlm => digest(32),
-            T::Sha1 => digest(40),
-            T::Sha256 => digest(64),
+            T::Md5 | T::Ntlm | T::Sha1 | T::Sha256 => {
+                Some(HexShape { case: HexCase::Lower, length: transform.digest_length() })
+            }
             T::Unhex => shape.map(|shape| HexShape { case: HexCase::Bytes, ..shape }),
             // Any byte may be a letter or a space.
             _ if shape.is_some_and(|shape| shape.case == HexCase::Bytes) => None,
@@ -202,6 +201,34 @@ impl Transform {
             T::Trim | T::StripCr => shape,
             _ => None,
         })
+    }
+
+    /// Returns the change of keys after the transforms `before` to the shape that queries have after
+    /// others; `None` if it changes nothing, or the shape depends on the query.
+    pub(crate) fn to_shape_of(queries: &[Self], before: &[Self]) -> Option<Self> {
+        Self::to_shape(Self::shape_after(queries)?, before)
+    }
+
+    /// Returns the change of keys after the transforms `before` to a shape; `None` if it changes nothing.
+    pub(super) fn to_shape(shape: HexShape, before: &[Self]) -> Option<Self> {
+        let is_given = Self::shape_after(before).is_some_and(|given| given.fits(shape));
+        (!is_given).then_some(T::ToCase(shape))
+    }
+
+    /// Returns whether a key looks like a digest that the transform computes.
+    #[must_use]
+    pub fn may_have_computed(&self, key: &[u8]) -> bool {
+        self.digest_length() == Some(key.len() as u64) && key.iter().all(u8::is_ascii_hexdigit)
+    }
+
+    /// Returns the number of digits of a digest in lowercase; `None` if the transform computes none.
+    fn digest_length(&self) -> Option<u64> {
+        match self {
+            T::Md5 | T::Ntlm => Some(32),
+            T::Sha1 => Some(40),
+            T::Sha256 => Some(64),
+            _ => None,
+        }
     }
 
     /// Returns whether the keys after transforms are the bytes of hexadecimal digits.
@@ -235,7 +262,7 @@ impl Transform {
     /// Returns whether the result is a digest, from which the key cannot be computed.
     #[must_use]
     pub fn is_digest(&self) -> bool {
-        matches!(self, T::Md5 | T::Sha1 | T::Sha256 | T::Ntlm)
+        self.digest_length().is_some()
     }
 
     /// Returns how many times longer than the bytes that are read the keys of a batch can be after

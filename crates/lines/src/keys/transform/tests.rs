@@ -113,7 +113,7 @@ fn keys_are_refused_unless_they_have_the_length_of_the_shape() {
         ("a word of more than 24 bytes", "'a word of more than 24 b...'"),
         (&separated, "'0a0a0a0a0a0a0a0a0a0a0a0a...'"),
     ] {
-        let expected = "expected 32 hexadecimal digits, as all keys of the filter have";
+        let expected = "expected 32 hexadecimal digits, as the keys of the filter";
         let error = transform_key(key.as_bytes(), &upper).unwrap_err();
         assert_eq!(error, format!("found {found}, {expected}"));
     }
