@@ -125,6 +125,8 @@ def test_notes_are_those_of_the_program(lists: Path, program: Path) -> None:
     subprocess.run(merged, cwd=lists, check=True)
     petal.merge(lists / "theirs", lists / "ours", out=lists / "ours-union", metadata={"source": "both"})
     assert (lists / "ours-union").read_bytes() == (lists / "union").read_bytes()
+    petal.seen(lists / "ours-union", lists / "lines", metadata={"seen": "yes"})
+    assert '"seen":"yes"' in petal.load(lists / "ours-union").metadata
     for bad in ({"keys": "x"}, {"a b": "x"}, {"a": "x\n"}):
         with pytest.raises(ValueError, match="metadata=: "):
             petal.build(lists / "lines", lists / "bad", metadata=bad)

@@ -356,6 +356,8 @@ pub(crate) struct SeenArgs {
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub(crate) save_every: f64,
     #[command(flatten)]
+    pub(crate) notes: NoteArgs,
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,

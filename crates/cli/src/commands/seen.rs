@@ -17,7 +17,7 @@ use petal_lines::{
     seen, with_log_id, with_spelling,
 };
 
-use super::{build, filter_failure, is_terminal, print, settings};
+use super::{bad_note, build, filter_failure, is_terminal, print, settings};
 use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::lock;
@@ -44,7 +44,8 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let swapped = foreign_file::explain_swapped("seen", &args.filter, &inputs);
     let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings).map_err(swapped)?;
     key_fields::note_if_different(&args.filter, &files.metadata, &settings.keys, &progress);
-    files.metadata = key_fields::added(&files.metadata, &settings.keys);
+    let metadata = key_fields::added(&files.metadata, &settings.keys);
+    files.metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     let recorded = recorded_spelling(&files.metadata, memory.filter.as_dyn().inserted());
     // The filter file is checked before any line is read.
     if !args.dry_run {

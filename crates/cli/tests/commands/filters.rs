@@ -381,6 +381,8 @@ fn notes_are_kept_and_refused_for_files_of_other_programs() {
     dir.run("build -q -n 9 --metadata source=lists -o f a").ok();
     dir.run("add -q --metadata date=2026-11-29 f a").ok();
     dir.run("merge -q --metadata licence=CC0 -o g f f").ok();
+    dir.run("seen -q --metadata seen=yes g a").ok();
+    assert!(dir.run("info --json g").text().contains("\"seen\": \"yes\""));
     let info: serde_json::Value = serde_json::from_slice(&dir.run("info --json g").ok()).unwrap();
     for (name, text) in [("source", "lists"), ("date", "2026-11-29"), ("licence", "CC0")] {
         assert_eq!(info["metadata"][name], text, "{info}");

@@ -169,6 +169,7 @@ def seen(
     window: int | None = None,
     last: int | None = None,
     exact: bool = False,
+    metadata: Mapping[str, str] | None = None,
     dry_run: bool = False,
     out: Out | None = None,
     count: bool = False,
@@ -187,6 +188,7 @@ def seen(
     - `last`: remember this number of lines, those that were returned last.
     - `exact`: return every new line: keep fingerprints in a file, 18 bytes per line [as in the first
       job].
+    - `metadata`: as in `build`, beside the notes of earlier jobs.
     - `dry_run`: create and change no file.
     - `key_transform`: as in `common` [those of the first job; others raise `IncompatibleError`].
     - Other arguments are those of `common`.
@@ -219,6 +221,7 @@ def seen(
             "window": read_integer("window", window, 1),
             "last": read_integer("last", last, 1),
             "exact": exact,
+            "notes": read_notes(metadata),
         },
     }
     settings = read_options("seen", JobOptions, options)

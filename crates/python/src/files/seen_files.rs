@@ -15,6 +15,7 @@ use petal_lines::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::filters::Notes;
 use crate::error::{
     Exception, IntoPyErr, cannot_read, cannot_write, finish_file, refuse_compressed,
 };
@@ -33,6 +34,7 @@ pub(super) struct SeenPlan {
     /// The number of lines that are remembered.
     last: Option<u64>,
     exact: bool,
+    notes: Notes,
 }
 
 /// The filter file and its fingerprint log.
@@ -76,8 +78,9 @@ impl SeenFiles {
         let memory = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => files.plan(plan, settings),
             _ => files.open_existing(plan, settings),
-        };
-        Ok((memory?, files))
+        }?;
+        files.metadata = plan.notes.noted(&files.metadata)?;
+        Ok((memory, files))
     }
 
     /// The files, for the check that an output is none of them.
