@@ -204,7 +204,7 @@ public class ConformanceTest {
                 }
             }
             if (random.nextInt(10) == 0) {
-                file = Arrays.copyOf(file, file.length + 64 * (random.nextInt(3) - 1));
+                file = Arrays.copyOf(file, Math.max(dataAt, file.length + 64 * (random.nextInt(3) - 1)));
             }
             repair(file, dataAt);
             try {
