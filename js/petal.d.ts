@@ -22,9 +22,11 @@ export class PetalError extends Error {
    * - `changed`: the file at an address was replaced
    * - `io`: a server did not answer as it must
    * - `memory`: WebAssembly has 4 GiB
+   * - `trap`: the WebAssembly module stopped within a call, often because memory was used up; all filters are lost, and
+   *   `open` uses a new module. `cause` is WebAssembly's error.
    * - `invalid`: an argument
    */
-  kind: "foreign" | "unsupported" | "damaged" | "secret" | "changed" | "io" | "memory" | "invalid";
+  kind: "foreign" | "unsupported" | "damaged" | "secret" | "changed" | "io" | "memory" | "trap" | "invalid";
   offset: number;
 }
 

@@ -38,8 +38,45 @@ function read(at, length) {
   }
 }
 
-const code = module.protocol === "file:" && node ? node.readFileSync(module) : await download(module, {});
-const wasm = (await WebAssembly.instantiate(code, { petal: { read } })).instance.exports;
+const file = module.protocol === "file:" && node ? node.readFileSync(module) : await download(module, {});
+const code = await WebAssembly.compile(file);
+/** The functions of the module that runs. */
+let wasm;
+/** Fulfilled when it runs, again after a trap. */
+let ready = start();
+await ready;
+
+async function start() {
+  const { exports } = await WebAssembly.instantiate(code, { petal: { read } });
+  memory = new Uint8Array();
+  wasm = guarded(exports);
+}
+
+/** Returns the functions of a module. A trap, within a call, ends it: all of them throw, and another module starts. */
+function guarded(exports) {
+  const module = { memory: exports.memory };
+  for (const [name, run] of Object.entries(exports)) {
+    if (typeof run !== "function") continue;
+    module[name] = (first, second, third) => {
+      if (module.trap) throw lost(module);
+      try {
+        return run(first, second, third);
+      } catch (trap) {
+        module.trap = trap;
+        ready = start();
+        // `open` reports it.
+        ready.catch(() => {});
+        throw lost(module);
+      }
+    };
+  }
+  return module;
+}
+
+function lost({ trap }) {
+  const text = `petal.wasm: ${trap.message}, and all filters in its memory are lost; open them again`;
+  return Object.assign(new PetalError(text, "trap"), { cause: trap });
+}
 
 /** Sends a request, and gives the response to a function; what fails is an error of the kind `io`. */
 async function request(url, { headers, timeout = 30_000 }, use) {
@@ -218,7 +255,12 @@ function* batches(keys) {
 
 // ---- Filters in memory --------------------------------------------------------------------------
 
-const closed = new FinalizationRegistry((at) => call("close", { filter: at }));
+const closed = new FinalizationRegistry((filter) => close(filter));
+
+/** Frees a filter, unless its module has ended. */
+function close({ at, module }) {
+  if (module === wasm && !module.trap) call("close", { filter: at });
+}
 
 /** Returns the result of a call with one key. */
 function oneResult(length, result) {
@@ -228,24 +270,25 @@ function oneResult(length, result) {
 }
 
 class Handle {
-  #at;
+  #filter;
 
   constructor(at) {
-    this.#at = at;
-    closed.register(this, at, this);
+    this.#filter = { at, module: wasm };
+    closed.register(this, this.#filter, this);
   }
 
   /** The number of the filter in the module; none after it is closed. */
   get at() {
-    if (this.#at === undefined) throw new PetalError("the filter is closed", "invalid");
-    return this.#at;
+    if (this.#filter === undefined) throw new PetalError("the filter is closed", "invalid");
+    if (this.#filter.module !== wasm) throw lost(this.#filter.module);
+    return this.#filter.at;
   }
 
   close() {
-    if (this.#at === undefined) return;
+    if (this.#filter === undefined) return;
     closed.unregister(this);
-    call("close", { filter: this.#at });
-    this.#at = undefined;
+    close(this.#filter);
+    this.#filter = undefined;
   }
 }
 
@@ -323,6 +366,7 @@ function digits(secret) {
 }
 
 export async function open(source, options = {}) {
+  await ready;
   const secret = digits(options.secret);
   const url = source instanceof URL ? source : typeof source === "string" ? addressOf(source) : undefined;
   if (node && (url?.protocol === "file:" || (typeof source === "string" && !url))) {
@@ -450,9 +494,9 @@ class BlobRanges {
 }
 
 /** Reads ranges until there is a result. */
-async function resolve(at, source) {
+async function resolve(handle, source) {
   for (;;) {
-    const found = call("next", { filter: at });
+    const found = call("next", { filter: handle.at });
     if (!found.ranges) return found;
     const pieces = Array(found.ranges.length);
     let next = 0;
@@ -475,7 +519,7 @@ async function resolve(at, source) {
       bytes.set(piece, end);
       end += piece.length;
     }
-    push(at, bytes);
+    push(handle.at, bytes);
   }
 }
 
@@ -500,7 +544,7 @@ export class RemoteFilter {
       const count = writeBatch(batch);
       const query = new Handle(checked(wasm.petal_ask(this.#handle.at, count)));
       try {
-        results.push(...(await resolve(query.at, this.#source)).found);
+        results.push(...(await resolve(query, this.#source)).found);
       } finally {
         query.close();
       }
@@ -518,6 +562,7 @@ export class RemoteFilter {
 }
 
 export async function openRemote(source, options = {}) {
+  await ready;
   const secret = digits(options.secret);
   let ranges;
   if (source instanceof Blob) {
@@ -530,7 +575,7 @@ export async function openRemote(source, options = {}) {
   }
   const handle = new Handle(call("remote", { length: ranges.length, secret }).filter);
   try {
-    await resolve(handle.at, ranges);
+    await resolve(handle, ranges);
   } catch (error) {
     handle.close();
     throw error;

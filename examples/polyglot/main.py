@@ -1,4 +1,4 @@
-"""One filter, every language: asks the same keys with the program, Python, C, C++, Go, Java and Node, and compares."""
+"""One filter, every language: queries keys with the program, Python, C, C++, Go, Java and Node, and compares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from programs import first_difference, languages, run
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", "--keys", type=int, default=10_000, help="keys to ask, half are members (default: 10000)")
+    parser.add_argument("-n", "--keys", type=int, default=10_000, help="keys, half are members (default: 10000)")
     parser.add_argument("-p", "--fpr", default="1%", help="false-positive rate (default: 1%%)")
     args = parser.parse_args()
     keys = [f"https://example.com/été/{number}" for number in range(args.keys)]

@@ -21,6 +21,7 @@ const secretOf = ({ secret }) => (secret ? Uint8Array.from(Buffer.from(secret, "
 const keyOf = ({ text, number, bytes }) =>
   text !== undefined ? text : number !== undefined ? BigInt(number) : Uint8Array.from(Buffer.from(bytes, "hex"));
 const failsWith = (kind) => (error) => error instanceof PetalError && error.kind === kind && error.message.length > 10;
+const isRefusal = (error) => error instanceof PetalError && error.kind !== "trap";
 
 test("files give their answers, or are refused by name", async () => {
   let asked = 0;
@@ -76,11 +77,14 @@ test("hostile files are errors of their kind", async () => {
       await remote.hasMany(["one", "two", 3]);
       remote.close();
     } catch (found) {
-      assert.ok(found instanceof PetalError, found.stack);
+      assert.ok(isRefusal(found), found.stack);
     }
   }
   assert.ok(refused > 1000, `${refused} files`);
 });
+
+/** The seconds for random damage, beside 40 rounds of each file: PETAL_FUZZ_SECONDS, or 0. */
+const FUZZ_SECONDS = Number(process.env.PETAL_FUZZ_SECONDS ?? 0);
 
 test("random damage never traps", async () => {
   // xorshift32
@@ -91,8 +95,11 @@ test("random damage never traps", async () => {
     state ^= state << 5;
     return (state >>> 0) % below;
   };
-  for (const { file, secret } of lines("files.jsonl")) {
-    for (let round = 0; round < 40; round++) {
+  const files = lines("files.jsonl");
+  let damaged = 0;
+  for (const { file, secret } of files) {
+    const end = Date.now() + (1000 * FUZZ_SECONDS) / files.length;
+    for (let round = 0; round < 40 || Date.now() < end; round++) {
       const bytes = Uint8Array.from(bytesOf(file));
       for (let edit = 0; edit <= random(4); edit++) bytes[random(Math.min(bytes.length, 6000))] = random(256);
       for (const opened of [open, openRemote]) {
@@ -101,11 +108,13 @@ test("random damage never traps", async () => {
           await filter.hasMany(["one", 7]);
           filter.close();
         } catch (error) {
-          assert.ok(error instanceof PetalError, error.stack);
+          assert.ok(isRefusal(error), error.stack);
         }
       }
+      damaged += 1;
     }
   }
+  console.log(`random damage: ${damaged} files`);
 });
 
 test("a filter is filled, written and read back, by the program too", async () => {
@@ -222,6 +231,51 @@ test("a file that cannot be read leaves other filters as they are", async () => 
   await assert.rejects(open(os.tmpdir()), { code: "EISDIR" });
   assert.ok(filter.has("one"));
   assert.ok((await open(filter.toBytes())).has("one"));
+});
+
+test("a trap is an error that says so, and filters can be opened again", async () => {
+  // A module of its own, whose memory this test overwrites.
+  const { instantiate } = WebAssembly;
+  let memory;
+  WebAssembly.instantiate = async (...args) => {
+    const instance = await instantiate(...args);
+    memory = instance.exports.memory;
+    return instance;
+  };
+  after(() => { WebAssembly.instantiate = instantiate; });
+  const petal = await import("../../target/js/petal.js?trap");
+  const trapped = (error) => {
+    assert.ok(error instanceof petal.PetalError && error.kind === "trap", error.stack);
+    assert.match(error.message, /^petal\.wasm: .+, and all filters in its memory are lost; open them again$/);
+    return error.cause instanceof WebAssembly.RuntimeError;
+  };
+  for (let round = 0; round < 2; round++) {
+    const bytes = BloomFilter.withFpr(100_000, 0.01).toBytes();
+    const filter = await petal.open(bytes);
+    const remote = await petal.openRemote(new Blob([bytes]));
+    const slow = remote.hasMany(Array.from({ length: 50 }, (_, key) => key));
+    assert.equal(filter.has("one"), false);
+    new Uint8Array(memory.buffer).fill(0xff);
+    assert.throws(() => filter.has("one"), trapped);
+    const lost = () => {
+      for (const use of [() => filter.has(1), () => filter.hasMany([1]), () => filter.info(), () => filter.toBytes()]) {
+        assert.throws(use, trapped);
+      }
+    };
+    lost();
+    // No other module has started.
+    assert.throws(() => petal.BloomFilter.withFpr(100, 0.01), trapped);
+    await assert.rejects(slow, trapped);
+    const again = await petal.open(BloomFilter.withFpr(100, 0.01).toBytes());
+    again.add("two");
+    // The new filter has the number of the first one.
+    lost();
+    await assert.rejects(remote.has(1), trapped);
+    filter.close();
+    remote.close();
+    assert.throws(() => filter.has(1), { kind: "invalid" });
+    assert.ok(again.has("two") && petal.BloomFilter.withFpr(100, 0.01).add("two"));
+  }
 });
 
 test("many filters come and go", () => {

@@ -46,7 +46,7 @@ usage: cargo x COMMAND
   examples [ARG]...  test the examples with their counterparts; arguments are passed to pytest
   arch             check for dependency cycles, misplaced unsafe code, long files, and that ARCHITECTURE.md is up to date
   arch --write     the same, and update the tables in ARCHITECTURE.md
-  words [PATH]...  find words to avoid in tracked files
+  words [PATH]...  find words to avoid, and conflicts of merges, in tracked files
   loom             test the concurrent filter in every interleaving of its threads
   release          build the archives, packages, wheels, crates and jar of a release into target/release-files
   release TARGET...  only for these targets of Rust

@@ -17,9 +17,10 @@ pub(crate) fn golden() -> Result {
     Step::script("peers/golden.sh", &[HOME]).run()
 }
 
-/// Runs the tests that need the peers: programs that read and write filters, and object stores.
+/// Runs the tests that need the peers: programs that read and write filters, object stores, tools for C.
 pub(crate) fn test() -> Result {
-    let tests = ["--test", "foreign", "--test", "objects", "--test", "tables", "--", "--ignored"];
+    let tests = ["foreign", "objects", "programs", "tables"].map(|name| ["--test", name]).concat();
+    let tests = [&tests[..], &["--", "--ignored"]].concat();
     Step::cargo(&[&["test", "--no-fail-fast"], &check::WORKSPACE[..], &tests].concat())
         .env("PETAL_PEERS", &root().join(HOME).to_string_lossy())
         .run()

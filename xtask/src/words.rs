@@ -1,4 +1,5 @@
-//! `cargo x words`: finds words that the field does not use, in code and prose, and names the plain ones.
+//! `cargo x words`: finds words that the field does not use, in code and prose, and names the plain ones; and what a
+//! merge leaves in a file.
 //!
 //! Text is split into lower-case words at everything that is not a letter, and where a capital letter follows a small
 //! one: identifiers are checked like sentences. docs/reference/glossary.md has the names to use instead.
@@ -82,18 +83,31 @@ const ALLOWED: &[(&str, &str)] = &[
     ("peers/squid/peer.py", "nobody"),
 ];
 
-/// Files that are checked, except test data and measured results.
+/// Files whose words are checked, except test data and measured results.
 const ENDS: &[&str] = &[".rs", ".py", ".pyi", ".md", ".toml"];
 
-/// Prints every such word in tracked files, below `paths` if any are given, and fails if there is one.
+/// The beginnings of the lines that a merge writes around both sides of a conflict; between them is [`BETWEEN`].
+const MARKERS: [&str; 3] = ["<<<<<<<", "|||||||", ">>>>>>>"];
+
+/// The whole line between the sides of a conflict.
+const BETWEEN: &str = "=======";
+
+/// Prints every such word and line in tracked files, below `paths` if any are given, and fails if there is one.
 pub(crate) fn words(paths: &[&str]) -> Result {
     eprintln!("\n==> words");
     let arguments = [&["ls-files", "--"], paths].concat();
     let files = Step::program("git".as_ref(), &arguments).output().ok_or("git ls-files failed")?;
     let mut count = 0;
-    for path in files.lines().filter(|path| is_text(path)) {
-        // Files that are deleted but still tracked have no words.
+    for path in files.lines() {
+        // Files that are deleted but still tracked have no words, and others are no text.
         let Ok(text) = fs::read_to_string(root().join(path)) else { continue };
+        for number in conflicts(&text) {
+            println!("{path}:{number}: a conflict of a merge: resolve it");
+            count += 1;
+        }
+        if !is_prose_or_code(path) {
+            continue;
+        }
         for (number, word, plain) in find(&text).filter(|(_, word, _)| !is_allowed(path, word)) {
             println!("{path}:{number}: \"{word}\": {plain}");
             count += 1;
@@ -102,7 +116,14 @@ pub(crate) fn words(paths: &[&str]) -> Result {
     if count == 0 { Ok(()) } else { Err(format!("words: {count} findings")) }
 }
 
-fn is_text(path: &str) -> bool {
+/// The numbers of the lines that a merge has left.
+fn conflicts(text: &str) -> impl Iterator<Item = usize> {
+    let is_marker =
+        |line: &str| line == BETWEEN || MARKERS.iter().any(|marker| line.starts_with(marker));
+    text.lines().zip(1..).filter(move |(line, _)| is_marker(line)).map(|(_, number)| number)
+}
+
+fn is_prose_or_code(path: &str) -> bool {
     let is_data = path.starts_with("testdata/") || path.starts_with("results/");
     !is_data && ENDS.iter().any(|end| path.ends_with(end))
 }
@@ -140,7 +161,16 @@ fn split(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use super::{conflicts, find};
+
+    #[test]
+    fn every_line_that_a_merge_writes_is_found() {
+        let text =
+            "a\n<<<<<<< HEAD\nb\n||||||| 1a2b\nc\n=======\nd\r\n>>>>>>> topic\n\n=======\r\n";
+        assert_eq!(conflicts(text).collect::<Vec<_>>(), [2, 4, 6, 8, 10]);
+        let other = " <<<<<<< a\n========\n======= b\nx >>>>>>>\n\"=======\"\n";
+        assert_eq!(conflicts(other).count(), 0);
+    }
 
     #[test]
     fn words_are_found_in_prose_and_identifiers() {

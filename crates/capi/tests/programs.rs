@@ -24,33 +24,35 @@ fn libraries() -> PathBuf {
 
 /// How a program is compiled.
 struct Compiler {
-    program: &'static str,
+    program: PathBuf,
     standard: &'static str,
 }
 
-/// Returns the compilers of this machine for C or C++.
-fn compilers(is_cpp: bool) -> Vec<Compiler> {
-    let known = match is_cpp {
-        false => [("gcc", "c99"), ("clang", "c99")],
-        true => [("g++", "c++17"), ("clang++", "c++17")],
-    };
-    let works = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    let found: Vec<_> = known
-        .into_iter()
-        .filter(|(program, _)| works(program))
-        .map(|(program, standard)| Compiler { program, standard })
-        .collect();
-    assert!(!found.is_empty(), "no compiler");
-    found
+/// Returns a program that `cargo x peers` installs.
+fn peer(name: &str) -> PathBuf {
+    let peers = env::var_os("PETAL_PEERS").expect("PETAL_PEERS: run cargo x test --foreign");
+    Path::new(&peers).join("bin").join(name)
 }
 
 impl Compiler {
+    fn gcc(is_cpp: bool) -> Self {
+        Self::new(if is_cpp { "g++" } else { "gcc" }.into(), is_cpp)
+    }
+
+    fn clang(is_cpp: bool) -> Self {
+        Self::new(peer(if is_cpp { "clang++" } else { "clang" }), is_cpp)
+    }
+
+    fn new(program: PathBuf, is_cpp: bool) -> Self {
+        Self { program, standard: if is_cpp { "c++17" } else { "c99" } }
+    }
+
     /// Compiles a program of tests/c, linked with the static or the shared library.
     fn compile(&self, source: &str, is_shared: bool, scratch: &Scratch) -> PathBuf {
         let libraries = libraries();
         let name = Path::new(source).file_name().unwrap().to_str().unwrap();
-        let program = scratch.file(&format!("{name}-{}-{is_shared}", self.program));
-        let mut command = Command::new(self.program);
+        let program = scratch.file(&format!("{name}-{is_shared}"));
+        let mut command = Command::new(&self.program);
         command
             .args([
                 &format!("-std={}", self.standard),
@@ -94,13 +96,35 @@ fn programs_in_c_and_cpp_use_every_function() {
     let scratch = Scratch::new();
     let file = scratch.file("filter.petal");
     for (source, is_cpp) in [("api.c", false), ("api.cpp", true)] {
-        for compiler in compilers(is_cpp) {
-            for is_shared in [false, true] {
-                let program = compiler.compile(source, is_shared, &scratch);
-                run(&program, &[file.to_str().unwrap()]);
-            }
+        for is_shared in [false, true] {
+            let program = Compiler::gcc(is_cpp).compile(source, is_shared, &scratch);
+            run(&program, &[file.to_str().unwrap()]);
         }
     }
+}
+
+/// Runs a program and reports what it reads outside its memory, reads before it is set, and does not free.
+fn run_in_valgrind(program: &Path, arguments: &[&str]) -> String {
+    let checks = ["--quiet", "--error-exitcode=99", "--leak-check=full"];
+    let kinds = ["--errors-for-leak-kinds=definite,indirect", program.to_str().unwrap()];
+    run(&peer("valgrind"), &[&checks[..], &kinds, arguments].concat())
+}
+
+#[test]
+#[ignore = "needs clang and valgrind in PETAL_PEERS"]
+fn programs_of_clang_use_and_free_their_own_memory() {
+    let scratch = Scratch::new();
+    let file = scratch.file("filter.petal");
+    for (source, is_cpp) in [("api.c", false), ("api.cpp", true)] {
+        for is_shared in [false, true] {
+            let program = Compiler::clang(is_cpp).compile(source, is_shared, &scratch);
+            run_in_valgrind(&program, &[file.to_str().unwrap()]);
+        }
+    }
+    let (list, count) = hostile_files(&scratch);
+    let program = Compiler::clang(false).compile("conformance.c", true, &scratch);
+    let output = run_in_valgrind(&program, &["-", "-", list.to_str().unwrap()]);
+    assert_eq!(output.trim(), count.to_string());
 }
 
 /// The header, and the list in Debian's package, are what the library exports.
@@ -140,7 +164,7 @@ fn programs_of_the_guide_run() {
         }
         let source = scratch.file(&format!("{number}.{language}"));
         fs::write(&source, code).unwrap();
-        let compiler = &compilers(language == "cpp")[0];
+        let compiler = Compiler::gcc(language == "cpp");
         let program = compiler.compile(source.to_str().unwrap(), true, &scratch);
         let output = Command::new(program).current_dir(scratch.path()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -176,7 +200,7 @@ fn key_of(line: &Value) -> Vec<u8> {
 #[test]
 fn conformance_set_has_its_answers_in_c() {
     let scratch = Scratch::new();
-    let program = compilers(false)[0].compile("conformance.c", false, &scratch);
+    let program = Compiler::gcc(false).compile("conformance.c", false, &scratch);
     let answers = scratch.file("answers");
     for file in lines("files.jsonl") {
         let name = file["file"].as_str().unwrap();
@@ -190,6 +214,13 @@ fn conformance_set_has_its_answers_in_c() {
         let output = run(&program, &[path.to_str().unwrap(), secret, answers.to_str().unwrap()]);
         assert_eq!(output.trim(), answered.len().to_string(), "{name}");
     }
+    let (list, count) = hostile_files(&scratch);
+    let output = run(&program, &["-", "-", list.to_str().unwrap()]);
+    assert_eq!(output.trim(), count.to_string());
+}
+
+/// Writes all hostile files to one, each after its length; returns the path and their number.
+fn hostile_files(scratch: &Scratch) -> (PathBuf, usize) {
     let mut list = Vec::new();
     let hostile = lines("hostile.jsonl");
     for line in &hostile {
@@ -202,7 +233,7 @@ fn conformance_set_has_its_answers_in_c() {
         list.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
         list.extend(bytes);
     }
-    fs::write(&answers, list).unwrap();
-    let output = run(&program, &["-", "-", answers.to_str().unwrap()]);
-    assert_eq!(output.trim(), hostile.len().to_string());
+    let path = scratch.file("hostile");
+    fs::write(&path, list).unwrap();
+    (path, hostile.len())
 }

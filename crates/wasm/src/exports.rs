@@ -139,7 +139,7 @@ extern "C" fn petal_batch(filter: usize, count: usize, insert: bool) -> i32 {
     })
 }
 
-/// Begins to ask `count` keys of a filter at an address; returns the number of the query.
+/// Begins to query `count` keys of a filter at an address; returns the number of the query.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn petal_ask(filter: usize, count: usize) -> i32 {

@@ -26,7 +26,7 @@ enum Slot {
     /// A filter at an address, from its first request on.
     Remote(Replay, Option<Secret>),
     Opened(Rc<RemoteFilter>, u64),
-    /// Hashes that are asked of a filter at an address.
+    /// Hashes that are queried of a filter at an address.
     Query(Replay, Rc<RemoteFilter>, Vec<u64>),
     /// A number is free only after it was closed.
     Failed,
@@ -267,7 +267,7 @@ impl Filters {
         Ok(result)
     }
 
-    /// Begins to ask keys of a filter at an address; returns the number for [`next`](Self::next).
+    /// Begins to query keys of a filter at an address; returns the number for [`next`](Self::next).
     pub(crate) fn ask(&mut self, at: usize, keys: &[&[u8]]) -> Result<usize> {
         let Slot::Opened(filter, length) = self.slot(at)? else {
             return Err(invalid("the filter is not at an address"));

@@ -14,14 +14,14 @@ import java.nio.file.StandardOpenOption;
 import java.util.function.Predicate;
 
 /**
- * A filter file of petal that is asked for keys: an added key is always present, an absent one with the filter's
+ * A filter file of petal that is queried: an added key is always present, an absent one with the filter's
  * false-positive rate.
  *
  * <p>A key is bytes. Text is its UTF-8 bytes, and a {@code long} its eight bytes, the lowest first. Types of filters are
  * {@code bloom}, {@code classic}, {@code counting}, {@code counting-classic}, {@code static}, {@code static-fuse} and
  * {@code cascade}; others are {@linkplain PetalException.Kind#UNSUPPORTED unsupported}.
  *
- * <p>Filters do not change, and any number of threads may ask one. A query of bytes or a number allocates no memory.
+ * <p>Filters do not change, and any number of threads may query one. A query of bytes or a number allocates no memory.
  *
  * <p><b>The serial form</b> of a filter that was {@linkplain #map mapped} is the path of its file, which must exist where
  * it is read, with the same header. That of other filters is their bytes. If the secret is not in the file, the serial

@@ -27,6 +27,10 @@ public class ConformanceTest {
     private static final Pattern FIELD = Pattern.compile("\"(\\w+)\":(?:\"([^\"]*)\"|(\\[\\[.*?\\]\\]|\\[\\]|\\w+))");
     private static final Pattern EDIT = Pattern.compile("\\[(\\d+),\"(\\w*)\"\\]");
 
+    /** The seconds for random edits: PETAL_FUZZ_SECONDS, or 10. */
+    private static final long FUZZ_SECONDS =
+            Long.parseLong(System.getenv().getOrDefault("PETAL_FUZZ_SECONDS", "10"));
+
     /** Small pieces, so that every file has some. */
     private static final int[] LOGS = {Source.LOG, 7};
 
@@ -160,35 +164,6 @@ public class ConformanceTest {
         }
     }
 
-    /** What the set lacks: bits after the last one, and sizes of 2^64, which are 0. */
-    @Test
-    public void unusedBitsAndOverflowsAreRefused() throws IOException {
-        assertRefused("bloom-rapid", 4224, 56, 1);
-        assertRefused("cascade-rapid", 4608, 72, 1);
-        assertRefused("classic-odd", 4224, 4216, 1L << 63);
-        assertRefused("static-layers", 11328, 4408, 1);
-        assertRefused("static-layers", 11328, 11320, 1L << 63);
-        assertRefused("static-fuse-many-bits", 6080, 6016, 1L << 63);
-        assertRefused("static-fuse-many-bits", 6080, 6072, 1L << 63);
-        assertRefused("bloom-rapid", 4096, 64, 1L << 58);
-        assertRefused("static-one", 4160, 64, 0, 4104, 1L << 62, 4112, 4, 4120, 0);
-        assertRefused("static-fuse-one", 4096, 64, 0, 104, 0, 112, 1L << 62, 120, 4, 128, 0);
-    }
-
-    /** Writes words at offsets of a file of some length and repairs it. */
-    private static void assertRefused(String name, int length, long... edits) throws IOException {
-        byte[] file = Arrays.copyOf(Files.readAllBytes(SET.resolve(name + ".petal")), length);
-        for (int i = 0; i < edits.length; i += 2) {
-            put(file, (int) edits[i], edits[i + 1]);
-        }
-        repair(file, 4096);
-        PetalException refused = assertThrows(name, PetalException.class, () -> PetalFilter.fromBytes(file));
-        assertEquals(PetalException.Kind.DAMAGED, refused.kind());
-        // Not for its checksum.
-        assertTrue(refused.getMessage(), refused.offset() != 240 && refused.offset() != 248);
-        assertQueriesReturn(file, null);
-    }
-
     /** Opens a file without verifying it, if that is possible, and asks it. */
     private static void assertQueriesReturn(byte[] file, byte[] secret) {
         for (int log : LOGS) {
@@ -216,7 +191,7 @@ public class ConformanceTest {
         }
         int opened = 0;
         int refused = 0;
-        for (long end = System.nanoTime() + 10_000_000_000L; System.nanoTime() < end; ) {
+        for (long end = System.nanoTime() + FUZZ_SECONDS * 1_000_000_000; System.nanoTime() < end; ) {
             byte[] file = files.get(random.nextInt(files.size())).clone();
             int dataAt = (int) Hash.word(file, 16);
             int[] places = {10, 24, 36, 38, 40, 64, 72, 88, 96 + 8 * random.nextInt(7), dataAt + 8 * random.nextInt(24)};
@@ -229,7 +204,7 @@ public class ConformanceTest {
                 }
             }
             if (random.nextInt(10) == 0) {
-                file = Arrays.copyOf(file, file.length + 64 * (random.nextInt(3) - 1));
+                file = Arrays.copyOf(file, Math.max(dataAt, file.length + 64 * (random.nextInt(3) - 1)));
             }
             repair(file, dataAt);
             try {
@@ -240,7 +215,9 @@ public class ConformanceTest {
             }
             assertQueriesReturn(file, null);
         }
-        assertTrue(opened + " opened, " + refused + " refused", opened > 1000 && refused > 1000);
+        String counts = opened + " opened, " + refused + " refused";
+        System.out.println("random edits: " + counts);
+        assertTrue(counts, opened > 1000 && refused > 1000);
     }
 
     /** Writes the right length and checksums. */

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use super::archive::Archive;
 use super::target::Target;
 use super::{VERSION, contents, failed, make, remake, tools, write};
+use crate::peers;
 use crate::step::{Result, Step, root};
 
 /// Compiles and runs the first program of the guide in each way in which a program is linked with an installed library:
-/// CONFIG is the folder of petal.pc, LIBRARIES that of the libraries.
+/// CONFIG is the folder of petal.pc, LIBRARIES that of the libraries, PREFIX where all is installed.
 const TRY: &str = r#"
 export PKG_CONFIG_PATH=$CONFIG LD_LIBRARY_PATH=$LIBRARIES
 test "$(pkg-config --modversion petal)" = "$VERSION"
@@ -20,7 +21,7 @@ for program in shared static; do
     test "$(./$program | tr '\n' ' ')" = "1 0 "
 done
 command -v cmake > /dev/null || { echo "no cmake: its files are not tried"; exit 0; }
-cmake -S . -B build -DCMAKE_PREFIX_PATH="$(dirname "$LIBRARIES")" > /dev/null
+cmake -S . -B build -DCMAKE_PREFIX_PATH="$PREFIX" > /dev/null
 cmake --build build > /dev/null
 for program in build/with_shared build/with_static; do
     test "$($program | tr '\n' ' ')" = "1 0 "
@@ -78,20 +79,22 @@ pub(super) fn try_installed(target: &Target, files: &Path) -> Result {
     let stage = files.with_extension("library");
     let archive = target.archive("libpetal");
     Archive::unpack(&files.join(format!("{archive}.tar.gz")), &stage)?;
-    try_with(&stage.join(archive).join("lib"))?;
+    let prefix = stage.join(archive);
+    try_with(&prefix, &prefix.join("lib"))?;
     let (architecture, system) = (target.debian_architecture(), stage.join("system"));
     for package in ["libpetal1", "libpetal-dev"] {
         let file = files.join(format!("{package}_{VERSION}_{architecture}.deb"));
         let args = ["--extract", &file.to_string_lossy(), &system.to_string_lossy()];
         Step::program(Path::new("dpkg-deb"), &args).run()?;
     }
-    let folders = super::archive::sorted_files(&system.join("usr/lib"))?;
+    let prefix = system.join("usr");
+    let folders = super::archive::sorted_files(&prefix.join("lib"))?;
     let libraries = folders.first().ok_or("the Debian packages have no libraries")?;
-    try_with(libraries)
+    try_with(&prefix, libraries)
 }
 
-/// Compiles and runs the first program of the guide with the libraries of a folder.
-fn try_with(libraries: &Path) -> Result {
+/// Compiles and runs the first program of the guide with what is installed below a folder.
+fn try_with(prefix: &Path, libraries: &Path) -> Result {
     let folder = libraries.join("try");
     remake(&folder)?;
     let guide = root().join("docs/guides/c.md");
@@ -102,8 +105,11 @@ fn try_with(libraries: &Path) -> Result {
     write(&folder.join("CMakeLists.txt"), CMAKE.replace("@version@", VERSION).as_bytes())?;
     Step::program(Path::new("bash"), &["-euo", "pipefail", "-c", TRY])
         .in_folder(&folder.to_string_lossy())
+        // CMake.
+        .with_path(&root().join(peers::HOME).join("bin"))
         .env("CONFIG", &libraries.join("pkgconfig").to_string_lossy())
         .env("LIBRARIES", &libraries.to_string_lossy())
+        .env("PREFIX", &prefix.to_string_lossy())
         .env("VERSION", VERSION)
         .run()
 }

@@ -252,12 +252,12 @@ pub(crate) struct RemoveArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// Filter file, or its address: https://… or s3://…, asked in parts
+    /// Filter file, or its address: https://… or s3://…, queried in parts
     #[arg(value_name = "FILTER", required_unless_present = "filters")]
     filter: Option<PathBuf>,
     #[command(flatten)]
     inputs: Inputs,
-    /// Ask this filter instead of FILTER; with several, a line is in one of them
+    /// Query this filter instead of FILTER; with several, a line is in one of them
     #[arg(long = "filter", value_name = "FILTER", conflicts_with_all = ["assert_members", "format", "key_type"])]
     filters: Vec<PathBuf>,
     /// Print each line after the name of a filter that contains it and a tab, once

@@ -348,7 +348,7 @@ fn hostile<'a>(cases: &'a [Case], files: &[Vec<u8>]) -> Vec<(Hostile<'a>, Vec<u8
             let mut bytes = file.to_vec();
             for (at, new) in edits {
                 if at + new.len() > bytes.len() {
-                    return;
+                    return false;
                 }
                 bytes[*at..*at + new.len()].copy_from_slice(new);
             }
@@ -358,9 +358,11 @@ fn hostile<'a>(cases: &'a [Case], files: &[Vec<u8>]) -> Vec<(Hostile<'a>, Vec<u8
                 update_checksums(&mut bytes);
                 edits.push((240, bytes[240..256].to_vec()));
             }
-            if verify_bytes(&bytes).is_err() {
+            let is_refused = verify_bytes(&bytes).is_err();
+            if is_refused {
                 hostile.push((Hostile { file: &case.name, edits, length }, bytes));
             }
+            is_refused
         };
     let chosen = [
         "bloom-metadata",
@@ -390,7 +392,7 @@ fn hostile<'a>(cases: &'a [Case], files: &[Vec<u8>]) -> Vec<(Hostile<'a>, Vec<u8
             }
         }
         // The first lines of the data: directories, blocks, counters.
-        let data = u64::from_le_bytes(file[16..24].try_into().unwrap()) as usize;
+        let data = word_at(file, 16) as usize;
         for at in (data..length.min(data + 128)).step_by(8) {
             for value in [0, 1, 1 << 20, 1 << 40, 1 << 62, u64::MAX] {
                 add(case, file, &[(at, word(value))], length, true);
@@ -406,7 +408,70 @@ fn hostile<'a>(cases: &'a [Case], files: &[Vec<u8>]) -> Vec<(Hostile<'a>, Vec<u8
             add(case, file, &[(at, vec![file[at] ^ 0x10])], length, false);
         }
     }
+    for (name, length, words) in contradictions(|name| &files[place(cases, name)]) {
+        let (case, file) = (&cases[place(cases, name)], &files[place(cases, name)]);
+        let data = (length as u64) - word_at(file, 16);
+        let words = words.into_iter().chain([(24, data)]);
+        let edits: Vec<_> = words.map(|(at, number)| (at, word(number))).collect();
+        assert!(add(case, file, &edits, length, true), "{name} {edits:?}");
+    }
     hostile
+}
+
+fn place(cases: &[Case], name: &str) -> usize {
+    cases.iter().position(|case| case.name == name).unwrap()
+}
+
+fn word_at(file: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(file[at..at + 8].try_into().unwrap())
+}
+
+/// A changed copy of a file: its name, its length, and words at offsets.
+type Changed = (&'static str, usize, Vec<(usize, u64)>);
+
+/// Returns files of which everything agrees but one number.
+fn contradictions<'a>(file: impl Fn(&str) -> &'a [u8]) -> Vec<Changed> {
+    let mut changed = vec![
+        // Bits after the last one.
+        ("classic-odd", 4224, vec![(4216, 1 << 63)]),
+        ("static-layers", 11_328, vec![(4408, 1)]),
+        ("static-layers", 11_328, vec![(11_320, 1 << 63)]),
+        ("static-fuse-many-bits", 6080, vec![(6016, 1 << 63)]),
+        ("static-fuse-many-bits", 6080, vec![(6072, 1 << 63)]),
+        // Sizes of 2^64, which are 0 in a word.
+        ("bloom-rapid", 4096, vec![(64, 1 << 58)]),
+        ("static-one", 4160, vec![(64, 0), (4104, 1 << 62), (4112, 4), (4120, 0)]),
+        ("static-fuse-one", 4096, vec![(64, 0), (104, 0), (112, 1 << 62), (120, 4), (128, 0)]),
+    ];
+    // Numbers of shards that are no power of two.
+    for (name, shards) in [("static-fuse", [3, 5, 6]), ("static-fuse-shards", [3, 7, 12])] {
+        changed.extend(shards.map(|shards| with_shards(name, file(name), shards)));
+    }
+    changed
+}
+
+/// Returns a copy of a fuse filter with more shards.
+fn with_shards(name: &'static str, file: &[u8], shards: u64) -> Changed {
+    let [data, bits, log, segments, wide] = [16, 96, 104, 120, 128].map(|at| word_at(file, at));
+    let slots = (shards * segments) << log;
+    let words = (slots * bits + (wide << log)).div_ceil(64) + shards;
+    let length = data + 64 * words.div_ceil(8);
+    (name, length as usize, vec![(64, slots), (112, shards)])
+}
+
+/// The other numbers of [`with_shards`] agree.
+#[test]
+fn fuse_file_with_a_power_of_two_of_shards_is_valid() {
+    let filter = StaticFilter::builder().fpr(0.01).fuse(true);
+    let mut file = Case::new("", static_filter(filter, 3000)).file();
+    let (_, length, words) = with_shards("", &file, 4);
+    file.resize(length, 0);
+    let data = length as u64 - word_at(&file, 16);
+    for (at, number) in words.into_iter().chain([(24, data)]) {
+        file[at..at + 8].copy_from_slice(&number.to_le_bytes());
+    }
+    update_checksums(&mut file);
+    verify_bytes(&file).unwrap();
 }
 
 /// Returns the kind of an error, by its name in the set.
