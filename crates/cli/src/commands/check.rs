@@ -202,11 +202,11 @@ impl QueriedFilter {
     fn settings_of_members<'a>(&self, settings: &Settings<'a>) -> Result<Settings<'a>> {
         let mut members = settings.clone();
         if let Some(metadata) = self.metadata()
-            && let Some(transforms) = key_transforms::recorded(&self.name, metadata)?.of_keys()
+            && key_transforms::recorded(&self.name, metadata)?.of_keys().is_some()
         {
-            let transforms = transforms.to_vec();
-            let keys = KeySpec { transforms, ..KeySpec::clone(&settings.keys) };
+            let keys = KeySpec { transforms: Vec::new(), ..KeySpec::clone(&settings.keys) };
             members.keys = Arc::new(keys);
+            key_transforms::adopt(&self.name, metadata, &mut members)?;
         }
         Ok(members)
     }

@@ -189,8 +189,8 @@ fn bytes_of_hashes_have_a_length() {
     assert_eq!(dir.run("check -c f list").text(), "9\n");
     let md5 = &hashes[0][..32];
     dir.write("md5", format!("{md5}\n"));
-    let expected = "found 32 hexadecimal digits, expected 40 hexadecimal digits, as all keys of the \
-                    filter have";
+    let expected =
+        "found 32 hexadecimal digits, expected 40 hexadecimal digits, as the keys of the filter";
     let output = dir.run("check f md5");
     assert!(output.err.contains(expected), "{}", output.err);
     let output = dir.run(&format!("explain f {md5}"));
@@ -380,7 +380,7 @@ fn hashes_in_checksum_files_are_looked_up() {
     assert!(output.err.contains("found 32 hexadecimal digits, expected 40"), "{}", output.err);
     // Filters of passwords keep no digests, and those of whole lines none that are found.
     let output = dir.run("check --sums words.f sums");
-    let warning = "warning: the keys of words.f are not all hashes; if it was built from lines with more \
+    let warning = "petal: warning: the keys of words.f are not all hashes; if it was built from lines with more \
                    than a hash, build it with --column or --counts\n";
     assert_eq!((output.code, &*output.err), (Some(1), warning));
 }
@@ -408,7 +408,7 @@ fn lists_whose_lines_are_not_the_hashes_are_refused() {
             let error = dir.run(&format!("{build} -o new other")).failure();
             let is_told = [&*at(*byte), expected, names, advice].map(|text| error.contains(text));
             assert_eq!(is_told, [true; 4], "{error}");
-            assert!(!dir.path("new").exists());
+            assert!(!dir.files.file("new").exists());
             if filter_type != "static" {
                 let error = dir.run("add f other").failure();
                 assert!(error.contains(&at(*byte)) && error.contains(expected), "{error}");
@@ -432,9 +432,9 @@ fn hashes_and_cr_that_are_hashed_are_told() {
     let password = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n";
     dir.write("list", password);
     dir.run("build --query-transform sha1 -o f list").ok();
-    let again = "warning: the lines of standard input look like results of sha1 and are hashed again; if \
+    let again = "petal: warning: the lines of standard input look like results of sha1 and are hashed again; if \
                  they are the hashes, use --key-transform lowercase\n";
-    let cr = "warning: the lines of standard input end with CRLF, and sha1 hashes the CR; remove it with \
+    let cr = "petal: warning: the lines of standard input end with CRLF, and sha1 hashes the CR; remove it with \
               --key-transform strip-cr,sha1\n";
     let some = format!("{password}word\n");
     let cases = [(password, again), ("password\r\nword\r\n", cr), (&*some, ""), ("\n", "")];
