@@ -82,7 +82,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         settings.spellings.all().union(recorded.unwrap_or_default()),
         memory.filter.as_dyn().inserted(),
     );
-    if !args.dry_run && (counts.new > 0 || files.fresh) {
+    if !args.dry_run && (counts.new > 0 || files.fresh || !args.notes.is_empty()) {
         files.save(&mut memory)?;
     }
     match &memory.log {

@@ -95,7 +95,7 @@ impl SeenJob {
         reporter.warn_if_spelled_differently(&settings, files.spelling, true, &filter);
         reporter.flush()?;
         let lines = output.finish()?;
-        if !self.dry_run && (counts.new > 0 || files.fresh) {
+        if !self.dry_run && (counts.new > 0 || files.fresh || !self.plan.notes.is_empty()) {
             let spelling = settings.spellings.all().union(files.spelling.unwrap_or_default());
             files.save(&mut memory, &settings.keys, spelling)?;
         }

@@ -34,7 +34,7 @@ pub(super) struct SeenPlan {
     /// The number of lines that are remembered.
     last: Option<u64>,
     exact: bool,
-    notes: Notes,
+    pub(super) notes: Notes,
 }
 
 /// The filter file and its fingerprint log.
