@@ -32,7 +32,8 @@ fn without_hidden(command: Command) -> Command {
     for alias in command.get_visible_aliases() {
         visible = visible.visible_alias(String::from(alias).leak() as &'static str);
     }
-    visible.args(command.get_arguments().filter(|arg| !arg.is_hide_set()))
+    let visible = visible.args(command.get_arguments().filter(|arg| !arg.is_hide_set()));
+    visible.groups(command.get_groups())
 }
 
 /// Returns the man page of a command, or of the program; `None` if there is no such command.

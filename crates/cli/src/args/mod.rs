@@ -245,7 +245,7 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
-    /// Print the man page of a command, or write all pages to a directory
+    /// Print a man page, or write all pages to a directory
     #[command(after_help = MAN_EXAMPLES)]
     Man(ManArgs),
 }

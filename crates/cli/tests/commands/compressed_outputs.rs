@@ -46,7 +46,6 @@ fn compressed_output_has_the_same_lines() {
     for command in [
         "dedup -d a b",
         "dedup -u a b",
-        "dedup --approx a b",
         "count a b",
         "check filter a",
         "check -v filter a",

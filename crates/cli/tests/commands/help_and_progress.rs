@@ -115,7 +115,7 @@ fn job_on_a_terminal_says_that_it_reads_what_is_typed() {
         ("dedup", note, "one\ntwo\n"),
         ("diff - b", note, "one\n"),
         ("count -q", "", "2\tone\n1\ttwo\n"),
-        ("build -q -o f", "", ""),
+        ("build -q -n 9 -o f", "", ""),
     ] {
         let (mut user, stdin) = terminal();
         let mut command = dir.petal(args);
