@@ -33,7 +33,10 @@ fn without_hidden(command: Command) -> Command {
         visible = visible.visible_alias(String::from(alias).leak() as &'static str);
     }
     let visible = visible.args(command.get_arguments().filter(|arg| !arg.is_hide_set()));
-    visible.groups(command.get_groups())
+    let is_visible = |id| visible.get_arguments().any(|arg| arg.get_id() == id);
+    let groups = command.get_groups().filter(|group| group.get_args().all(is_visible));
+    let groups: Vec<_> = groups.cloned().collect();
+    visible.groups(groups)
 }
 
 /// Returns the man page of a command, or of the program; `None` if there is no such command.

@@ -38,7 +38,8 @@ impl LineOutputs {
     /// Returns the memory limit that remains beside the buffers of the outputs; `None` is standard output.
     pub(crate) fn memory_beside(&self, paths: &[Option<&Path>]) -> Result<u64> {
         if paths.is_empty() && self.compress.compress.is_some() {
-            let text = "--compress: no lines are written; leave it out";
+            let text =
+                "--compress: no lines are written with -c, or without --missing; leave it out";
             return Err(Failure::Message(text.to_owned()));
         }
         let limit = self.memory_limit;
