@@ -107,7 +107,7 @@ pub(crate) struct Output {
 
 enum Writer {
     Plain(Target),
-    Compressed(CompressedWriter<Target>),
+    Compressed(Box<CompressedWriter<Target>>),
 }
 
 /// What is written to.
@@ -173,7 +173,7 @@ impl Output {
         }
         let writer = CompressedWriter::new(target, compression, memory_limit, jobs);
         let writer = writer.map_err(|error| Failure::Message(cannot_write(&name, &error)))?;
-        Ok(Self { writer: Writer::Compressed(writer), name })
+        Ok(Self { writer: Writer::Compressed(Box::new(writer)), name })
     }
 
     fn open_named(path: Option<&Path>, inputs: &[Source], memory_limit: u64) -> Result<Self> {

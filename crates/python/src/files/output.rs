@@ -93,7 +93,7 @@ impl Target {
                 settings.memory_limit -= memory;
                 let writer = CompressedWriter::new(file, compression, limit, jobs);
                 let writer = writer.map_err(|error| cannot_write(&path, &error))?;
-                Ok(Output::Compressed(writer, path))
+                Ok(Output::Compressed(Box::new(writer), path))
             }
             (_, output) => Ok(output),
         }
@@ -162,7 +162,7 @@ pub(super) enum Output {
     /// A temporary file that replaces the file at this path.
     Replace(AtomicFile, PathBuf),
     /// Such a file, whose lines are compressed.
-    Compressed(CompressedWriter<AtomicFile>, PathBuf),
+    Compressed(Box<CompressedWriter<AtomicFile>>, PathBuf),
     Object(ObjectWriter),
 }
 
