@@ -1,6 +1,7 @@
 //! What a job works with: its settings, and the division of its memory. It opens the inputs, and makes
 //! the passes over them and the outputs.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -50,6 +51,9 @@ impl<'a> JobContext<'a> {
         let context = Self::new(settings)?;
         let (budget, progress) = (context.budget, settings.progress);
         let checks = content_checks(settings);
+        if sources.contains(&Source::Stdin) && std::io::stdin().is_terminal() {
+            progress.note(Note::Typed);
+        }
         let inputs = open_all(sources, budget.decoder, &checks)?;
         checks.note(progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);

@@ -98,7 +98,7 @@ pub use keys::{
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit, memory_for_filter};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};
-pub use output::{AppendedTo, Outputs};
+pub use output::{AppendedTo, CompressedWriter, Compression, Outputs};
 pub use poll_read::enlarge_pipe;
 pub use progress::{Note, Progress};
 pub use remote::{ObjectUrl, Upload, abort_uploads, upload_memory};

@@ -60,6 +60,8 @@ pub enum Note<'a> {
         /// The temporary directory.
         dir: &'a std::path::Path,
     },
+    /// Standard input is a terminal: the job waits for what is typed.
+    Typed,
     /// An input begins with a UTF-8 byte order mark. The mark is part of its first line, which
     /// therefore differs from the same line without a mark.
     ByteOrderMark {

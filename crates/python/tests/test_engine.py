@@ -436,11 +436,41 @@ def test_filter_beside_a_copy_of_its_old_contents_is_not_read(tmp_path: Path, fo
     petal.open(path)
 
 
+def test_output_of_lines_is_compressed_as_its_name_says(tmp_path: Path) -> None:
+    one = write(tmp_path / "one", [b"line %d" % (number % 700) for number in range(1000)])
+    two = write(tmp_path / "two", [b"line %d" % number for number in range(0, 2000, 3)])
+    petal.build(one, tmp_path / "filter")
+    jobs = [
+        lambda out: petal.dedup(one, two, out=out),
+        lambda out: petal.common(one, two, out=out),
+        lambda out: petal.diff(two, one, out=tmp_path / "other.gz", rest=out),
+        lambda out: petal.symdiff(one, two, out=out),
+        lambda out: petal.count(one, two, out=out),
+        lambda out: petal.check(tmp_path / "filter", two, out=out),
+        lambda out: petal.seen(tmp_path / f"seen-{out.suffix[1:]}", two, capacity=2000, exact=True, out=out),
+    ]
+    for job in jobs:
+        job(tmp_path / "out")
+        plain = (tmp_path / "out").read_bytes()
+        for name in ["out.gz", "out.zst", "out.LZ4"]:
+            job(tmp_path / name)
+            packed = (tmp_path / name).read_bytes()
+            assert packed != plain
+            if name == "out.gz":
+                assert gzip.decompress(packed) == plain
+            again = tmp_path / "again"
+            petal.diff(tmp_path / name, os.devnull, out=again)
+            assert sorted(again.read_bytes().splitlines()) == sorted(set(plain.splitlines()))
+            (tmp_path / name).unlink()
+
+
 def test_output_that_would_not_be_compressed_as_its_name_says_is_refused(tmp_path: Path) -> None:
     lines = write(tmp_path / "lines", [b"one", b"two"])
+    with pytest.raises(petal.InputError, match="out.xz: outputs are not compressed as .xz; name it .gz"):
+        petal.dedup(lines, out=tmp_path / "out.xz")
+    with pytest.raises(ValueError, match="memory_limit=8 MiB: is too little, at least 8.5 MiB is needed"):
+        petal.dedup(lines, out=tmp_path / "out.gz", memory_limit="8M")
     for name in ["out.gz", "out.zst", "out.XZ"]:
-        with pytest.raises(petal.InputError, match=f"{name}: the output is not compressed"):
-            petal.dedup(lines, out=tmp_path / name)
         with pytest.raises(petal.InputError, match=f"{name}: the output is not compressed"):
             petal.BloomFilter(10).save(tmp_path / name)
         with pytest.raises(petal.InputError, match=f"{name}: the output is not compressed"):

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{EngineArgs, FieldArgs, Inputs, RowArgs};
+use super::{CompressArgs, EngineArgs, FieldArgs, Inputs, RowArgs};
 use crate::text::parse_number_of_lines;
 
 #[derive(Args, Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct CountArgs {
     /// Write to FILE, which is replaced atomically [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) compress: CompressArgs,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]

@@ -16,7 +16,9 @@ Examples:
 pub(super) const DIFF_EXAMPLES: &str = "\
 Examples:
   petal diff today.txt yesterday.txt       lines that are new today
-  petal diff all.txt done-*.txt -o todo    lines that no other file contains";
+  petal diff all.txt done-*.txt -o todo    lines that no other file contains
+  petal diff all.txt --recursive done      the files of a directory
+  petal diff all.txt --files-from names    the files of a list";
 pub(super) const SYMDIFF_EXAMPLES: &str = "\
 Examples:
   petal symdiff old.txt new.txt            removed lines, then added lines
@@ -34,6 +36,8 @@ Examples:
   find . -print0 | petal dedup -0          lines that end in NUL
   petal dedup a.csv --column url,lang      the first record of each pair
   petal dedup a.jsonl --json-key /user/id  the first line of each user
+  find . -name '*.txt' -print0 | petal dedup --files0-from -
+                                           the lines of all these files
   petal dedup a --dupes-output again       also write the repeated lines";
 pub(super) const COUNT_EXAMPLES: &str = "\
 Examples:
@@ -101,8 +105,8 @@ pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
   petal probe --column url --keys bad.txt lake/day-1.parquet lake/day-2.parquet
                                            files that may contain these URLs
-  find lake -name '*.parquet' | petal probe --column url --keys bad --files-from -
-                                           file names from a pipe
+  petal probe --column url --keys bad --recursive --glob '*.parquet' lake
+                                           the files of a directory
   petal probe --column user.id --keys ids.txt --row-groups part.parquet
                                            row groups that must be read
   petal probe --column url --keys bad.txt -v lake/day-1.parquet

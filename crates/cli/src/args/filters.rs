@@ -7,10 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, ValueEnum};
 use petal::FilterType;
 use petal_interop::{Format, KeyType};
-use petal_lines::{MemoryLimit, Source, Transform};
+use petal_lines::{MemoryLimit, Transform};
 
 use super::foreign::{AssertMembers, ForeignArgs, FormatArg, formats, key_types};
-use super::{EngineArgs, FieldArgs, Inputs, RowArgs, SecretArgs};
+use super::inputs::LISTS;
+use super::{CompressArgs, EngineArgs, FieldArgs, Inputs, ListArgs, RowArgs, SecretArgs};
 use crate::text::{parse_count, parse_duration, parse_factor, parse_rate, parse_seed};
 
 /// The type of a filter, with the names of files and messages.
@@ -243,6 +244,8 @@ pub(crate) struct RemoveArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) missing: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) compress: CompressArgs,
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
@@ -284,6 +287,8 @@ pub(crate) struct CheckArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) compress: CompressArgs,
+    #[command(flatten)]
     pub(crate) clock: Clock,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -304,13 +309,12 @@ impl CheckArgs {
         }
     }
 
-    /// Returns the inputs.
-    pub(crate) fn sources(&self) -> Vec<Source> {
-        match &self.filter {
-            // The filters are named otherwise, so this is the first input.
-            Some(first) if !self.filters.is_empty() => self.inputs.sources_after(first),
-            _ => self.inputs.sources(),
-        }
+    /// Returns the inputs: if the filters are named otherwise, FILTER is the first one.
+    pub(crate) fn inputs(&self) -> Inputs {
+        let mut inputs = self.inputs.clone();
+        let first = self.filter.iter().filter(|_| !self.filters.is_empty());
+        inputs.files.splice(..0, first.cloned());
+        inputs
     }
 }
 
@@ -381,8 +385,10 @@ pub(crate) struct MergeArgs {
     pub(crate) output: PathBuf,
     /// Filters to merge; a larger filter is folded to the size of a smaller one if its
     /// size is a multiple
-    #[arg(value_name = "FILTER", required = true)]
+    #[arg(value_name = "FILTER", required_unless_present_any = LISTS)]
     pub(crate) filters: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lists: ListArgs,
     #[command(flatten)]
     pub(crate) format: FormatArg,
     /// Fold to the largest size that divides all sizes, even if it is very small
@@ -495,8 +501,10 @@ pub(crate) struct ExplainArgs {
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// Filter files
-    #[arg(value_name = "FILTER", required = true)]
+    #[arg(value_name = "FILTER", required_unless_present_any = LISTS)]
     pub(crate) filters: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lists: ListArgs,
     #[command(flatten)]
     pub(crate) format: FormatArg,
     /// Maximum memory for a compressed file, e.g. 4G, 512M or 50% of RAM

@@ -1,4 +1,5 @@
-//! Usage errors: one line like other errors, which names the command or the mode that an option belongs to.
+//! Usage errors: one line like other errors, which names the command that does what was asked for, or the command
+//! or mode that an option belongs to.
 
 use std::ffi::OsString;
 
@@ -49,11 +50,42 @@ const MODES: [ModeOptions; 4] = [
     },
 ];
 
-/// Prints a usage error; without any arguments, the help.
+/// Commands of other programs, and what does the same.
+const OTHER_NAMES: [(&[&str], &str); 13] = [
+    (&["comm", "inner", "intersect", "intersection", "join"], "`petal common`"),
+    (&["anti", "antijoin", "difference", "except", "minus", "setdiff", "subtract"], "`petal diff`"),
+    (&["symmetric-difference", "xor"], "`petal symdiff`"),
+    (&["concat", "or", "union"], "`petal dedup`, or `petal merge` for filters"),
+    (
+        &["dedupe", "deduplicate", "distinct", "sort", "unique"],
+        "`petal dedup`, or `petal dedup -u` for lines that occur once",
+    ),
+    (&["dup", "duplicates", "dups", "repeated"], "`petal dedup -d`"),
+    (&["freq", "frequency", "histogram", "tally", "wc"], "`petal count`"),
+    (&["anew", "new"], "`petal seen`"),
+    (&["contains", "exists", "grep", "has", "lookup", "query", "test"], "`petal check`"),
+    (&["create", "make"], "`petal build`"),
+    (&["append", "insert"], "`petal add`"),
+    (&["del", "delete", "rm"], "`petal remove`"),
+    (&["describe", "inspect", "show", "stat", "stats"], "`petal info`"),
+];
+
+/// Prints a usage error; without any arguments, the usage and the names of the commands.
 pub(super) fn print(error: &Error, args: &[OsString]) {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // An error of this cannot be reported anywhere.
-        let _ = error.print();
+        let program = super::Cli::command();
+        let names: Vec<_> = program.get_subcommands().map(Command::get_name).collect();
+        print_stderr("Usage: petal COMMAND [OPTIONS] [INPUTS]");
+        let mut line = "Commands:".to_owned();
+        for name in names {
+            if line.len() + name.len() >= 79 {
+                print_stderr(&std::mem::replace(&mut line, " ".repeat(9)));
+            }
+            line.push(' ');
+            line.push_str(name);
+        }
+        print_stderr(&line);
+        print_stderr("See `petal --help` for what they do and for examples.");
     } else {
         print_stderr(&format!("petal: {}", line(error, args)));
     }
@@ -103,6 +135,17 @@ fn command_of(args: &[OsString]) -> String {
 
 /// Returns a usage error with the mode or the commands that its option belongs to.
 pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsString]) -> Error {
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let typed = texts(&error, ContextKind::InvalidSubcommand).pop().unwrap_or_default();
+        let typed = typed.to_lowercase();
+        let same = OTHER_NAMES.iter().find(|(names, _)| names.contains(&&*typed));
+        if let Some((_, command)) = same {
+            error.remove(ContextKind::SuggestedSubcommand);
+            let tip = ContextValue::StyledStrs(vec![format!("use {command}").into()]);
+            error.insert(ContextKind::Suggested, tip);
+        }
+        return error;
+    }
     let args: Vec<_> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     let Some(name) = args.iter().find_map(|arg| program.find_subcommand(arg)) else {
         return error;

@@ -32,23 +32,40 @@ fn without_hidden(command: Command) -> Command {
     for alias in command.get_visible_aliases() {
         visible = visible.visible_alias(String::from(alias).leak() as &'static str);
     }
-    visible.args(command.get_arguments().filter(|arg| !arg.is_hide_set()))
+    let visible = visible.args(command.get_arguments().filter(|arg| !arg.is_hide_set()));
+    let is_visible = |id| visible.get_arguments().any(|arg| arg.get_id() == id);
+    let groups = command.get_groups().filter(|group| group.get_args().all(is_visible));
+    let groups: Vec<_> = groups.cloned().collect();
+    visible.groups(groups)
+}
+
+/// Returns the man page of a command, or of the program; `None` if there is no such command.
+pub(crate) fn man_page(name: Option<&str>) -> Option<Vec<u8>> {
+    let command = program();
+    let command = name.map_or(Some(&command), |name| command.find_subcommand(name));
+    command.map(page)
 }
 
 /// Returns the file name and the text of each man page, the main page first.
 pub(crate) fn man_pages() -> Vec<(String, Vec<u8>)> {
-    let mut command = Cli::command();
-    // Gives the subcommands their full names.
-    command.build();
+    let command = program();
     let subcommands = command.get_subcommands().filter(|command| !command.is_hide_set());
     let all = std::iter::once(&command).chain(subcommands);
-    all.map(|command| {
-        let mut page = Vec::new();
-        // Writing into memory does not fail.
-        let _ = render(command, &mut page);
-        (Man::new(command.clone()).get_filename(), page)
-    })
-    .collect()
+    all.map(|command| (Man::new(command.clone()).get_filename(), page(command))).collect()
+}
+
+/// Returns the definition of the program, whose subcommands have their full names.
+fn program() -> Command {
+    let mut command = Cli::command();
+    command.build();
+    command
+}
+
+fn page(command: &Command) -> Vec<u8> {
+    let mut page = Vec::new();
+    // Writing into memory does not fail.
+    let _ = render(command, &mut page);
+    page
 }
 
 fn render(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {

@@ -2,12 +2,14 @@
 //!
 //! Help, completions and man pages are generated from these definitions.
 
+mod compress;
 mod count;
 mod examples;
 mod fields;
 mod filters;
 mod foreign;
 mod hints;
+mod inputs;
 mod keys;
 mod manual;
 #[cfg(test)]
@@ -19,18 +21,19 @@ mod setops;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{
     Arg, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint,
 };
-use petal_lines::{CountedLists, MemoryLimit, Source};
+use petal_lines::{MemoryLimit, Source};
 
 use crate::error::{Failure, Outcome, exit_code};
 use crate::process::streams::is_stdout_closed;
 
+pub(crate) use compress::{CompressArgs, CompressionArg};
 pub(crate) use count::{CountArgs, CountSort};
 use examples::*;
 pub(crate) use fields::{FieldArgs, RowArgs};
@@ -39,8 +42,9 @@ pub(crate) use filters::{
     InfoArgs, MergeArgs, NoteArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use foreign::{ForeignArgs, FormatArg};
+pub(crate) use inputs::{Inputs, ListArgs, SetInputs};
 use keys::KeyArgs;
-pub(crate) use manual::{completions, man_pages};
+pub(crate) use manual::{completions, man_page, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use secret::SecretArgs;
@@ -75,9 +79,19 @@ fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = Cli::command().arg(kernel).mut_subcommands(accept_hyphens);
     let parsed = command.try_get_matches_from_mut(args);
     let mut matches = parsed.map_err(|error| hints::explained(error, &mut command, args))?;
-    if let Some(("help", help)) = matches.subcommand() {
-        let args = help_args(&command, help.get_one::<String>("command"));
-        matches = command.try_get_matches_from_mut(args)?;
+    let named = |of: &clap::ArgMatches| of.get_one::<String>("command").cloned();
+    let again = match matches.subcommand() {
+        Some(("help", help)) => Some(help_args(&command, named(help).as_ref())),
+        // For the error of an unknown command.
+        Some(("man", man)) => named(man)
+            .filter(|name| command.find_subcommand(name).is_none())
+            .map(|name| vec![command.get_name().to_owned(), name]),
+        _ => None,
+    };
+    if let Some(again) = again {
+        let args: Vec<_> = again.iter().map(OsString::from).collect();
+        let parsed = command.try_get_matches_from_mut(&args);
+        matches = parsed.map_err(|error| hints::explained(error, &mut command, &args))?;
     }
     if let Some((name, given)) = matches.subcommand()
         && let Some(problem) = fields::problem(given)
@@ -231,7 +245,7 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
-    /// Print the man page, or write all pages to a directory
+    /// Print a man page, or write all pages to a directory
     #[command(after_help = MAN_EXAMPLES)]
     Man(ManArgs),
 }
@@ -285,38 +299,6 @@ pub(crate) enum When {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Inputs {
-    /// Inputs, - for standard input [default: -]
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-}
-
-impl Inputs {
-    pub(crate) fn sources(&self) -> Vec<Source> {
-        if self.files.is_empty() { vec![Source::Stdin] } else { sources(&self.files) }
-    }
-
-    /// Returns the inputs if there is another one before these.
-    pub(crate) fn sources_after(&self, first: &Path) -> Vec<Source> {
-        std::iter::once(first)
-            .chain(self.files.iter().map(PathBuf::as_path))
-            .map(Source::from_arg)
-            .collect()
-    }
-
-    /// Returns the inputs as lists of keys with counts.
-    pub(crate) fn counted_lists(&self, prefix_from_name: bool) -> CountedLists {
-        let stdin = || vec![PathBuf::from("-")];
-        let paths = if self.files.is_empty() { stdin() } else { self.files.clone() };
-        CountedLists { paths, prefix_from_name }
-    }
-}
-
-fn sources(files: &[PathBuf]) -> Vec<Source> {
-    files.iter().map(Source::from_arg).collect()
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
     /// Report that --report has written, - for standard input
     #[arg(value_name = "REPORT")]
@@ -356,8 +338,11 @@ pub(crate) struct HelpArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
+    /// Command [default: the page of the program]
+    #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]
+    pub(crate) command: Option<String>,
     /// Directory for petal.1 and the pages of all commands; created if missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) dir: Option<PathBuf>,
 }
 
@@ -404,6 +389,20 @@ mod tests {
             ("foo", "unrecognized subcommand 'foo'; see `petal --help`"),
             ("help foo", "unrecognized subcommand 'foo'; see `petal --help`"),
             ("help chek", "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'"),
+            ("man chek", "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'"),
+            ("intersect a b", "unrecognized subcommand 'intersect'; use `petal common`"),
+            ("except a count", "unrecognized subcommand 'except'; use `petal diff`"),
+            ("contains f a", "unrecognized subcommand 'contains'; use `petal check`"),
+            ("help anew", "unrecognized subcommand 'anew'; use `petal seen`"),
+            (
+                "union a b",
+                "unrecognized subcommand 'union'; use `petal dedup`, or `petal merge` for filters",
+            ),
+            (
+                "unique a",
+                "unrecognized subcommand 'unique'; use `petal dedup`, or `petal dedup -u` for lines \
+                 that occur once",
+            ),
             (
                 "plan count a",
                 "'count' cannot be estimated; petal plan estimates common, diff, symdiff and dedup",

@@ -2,22 +2,26 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use petal_lines::{MemoryLimit, SetOp, Source};
+use clap::{ArgGroup, Args, ValueEnum};
+use petal_lines::{MemoryLimit, SetOp};
 
 use super::filters::probes;
+use super::inputs::LISTS;
 use super::setops::StrategyArg;
-use super::{FilterTypeArg, When, sources};
+use super::{FilterTypeArg, ListArgs, When};
 use crate::text::{parse_count, parse_rate};
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("named").args(["inputs", LISTS[0], LISTS[1]]).multiple(true))]
 pub(crate) struct PlanArgs {
     /// Estimate this command on INPUTS instead of sizing a filter
-    #[arg(value_name = "COMMAND", requires = "inputs")]
+    #[arg(value_name = "COMMAND", requires = "named")]
     pub(crate) command: Option<SetOpArg>,
     /// Inputs of the command; petal samples them
     #[arg(value_name = "INPUTS")]
-    inputs: Vec<PathBuf>,
+    pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lists: ListArgs,
     /// Number of keys, e.g. 5e6 or 5M
     #[arg(
         short = 'n', long, alias = "expected", value_name = "N", value_parser = parse_count,
@@ -122,13 +126,6 @@ impl PlanArgs {
             (_, (_, true, _)) => return Err("--only-duplicates: is an option of plan dedup"),
             (_, (_, _, true)) => return Err("--only-unique: is an option of plan dedup"),
         }))
-    }
-
-    /// Returns the first input (for `dedup`, all inputs) and the inputs to compare with.
-    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        let first = if self.command == Some(SetOpArg::Dedup) { self.inputs.len() } else { 1 };
-        let (first, others) = self.inputs.split_at(first.min(self.inputs.len()));
-        (sources(first), sources(others))
     }
 }
 

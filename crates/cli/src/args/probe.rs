@@ -5,22 +5,22 @@ use std::path::PathBuf;
 use clap::Args;
 use petal_lines::Source;
 
-use super::EngineArgs;
+use super::inputs::LISTS;
+use super::{CompressArgs, EngineArgs, ListArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct ProbeArgs {
     /// Parquet files
-    #[arg(value_name = "FILE", required_unless_present = "files_from")]
+    #[arg(value_name = "FILE", required_unless_present_any = LISTS)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lists: ListArgs,
     /// Column to query; separate the names of a nested column with dots
     #[arg(long, value_name = "COLUMN")]
     pub(crate) column: String,
     /// File of keys, one per line, as --column prints values [default: standard input]
     #[arg(long, value_name = "KEYS")]
     keys: Option<PathBuf>,
-    /// File of the names of more Parquet files, one per line; - for standard input
-    #[arg(long, value_name = "LIST")]
-    files_from: Option<PathBuf>,
     /// Print the files that contain none of the keys
     #[arg(short = 'v', long)]
     pub(crate) invert: bool,
@@ -34,6 +34,8 @@ pub(crate) struct ProbeArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) compress: CompressArgs,
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
@@ -41,10 +43,5 @@ impl ProbeArgs {
     /// Returns the input of keys.
     pub(crate) fn keys(&self) -> Source {
         self.keys.as_ref().map_or(Source::Stdin, Source::from_arg)
-    }
-
-    /// Returns the input of file names.
-    pub(crate) fn list(&self) -> Option<Source> {
-        self.files_from.as_ref().map(Source::from_arg)
     }
 }

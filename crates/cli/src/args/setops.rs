@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use petal_lines::{SetOp, Source, Strategy};
 
-use super::{EngineArgs, FieldArgs, Inputs, RowArgs, sources};
+use super::{CompressArgs, EngineArgs, FieldArgs, Inputs, RowArgs, SetInputs};
 use crate::text::{parse_count, parse_rate};
 
 /// Options of jobs that have an approximate mode.
@@ -44,6 +44,8 @@ pub(crate) struct ResultArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) compress: CompressArgs,
+    #[command(flatten)]
     pub(crate) rows: RowArgs,
     /// Write a JSON report to FILE: lines, candidates, passes, bytes, memory, seconds
     #[arg(long, value_name = "FILE")]
@@ -77,12 +79,8 @@ impl From<StrategyArg> for Strategy {
 
 #[derive(Args, Debug)]
 pub(crate) struct SetArgs {
-    /// Input whose lines are printed, in its order
-    #[arg(value_name = "A")]
-    first: PathBuf,
-    /// Inputs to compare with
-    #[arg(value_name = "B", required = true)]
-    others: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) inputs: SetInputs,
     #[command(flatten)]
     pub(crate) approx: ApproxArgs,
     #[command(flatten)]
@@ -91,13 +89,6 @@ pub(crate) struct SetArgs {
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-}
-
-impl SetArgs {
-    /// Returns the first input and the inputs to compare with.
-    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        (sources(std::slice::from_ref(&self.first)), sources(&self.others))
-    }
 }
 
 #[derive(Args, Debug)]
@@ -110,7 +101,7 @@ pub(crate) struct CommonArgs {
     )]
     pub(crate) at_least: Option<u8>,
     #[command(flatten)]
-    pub(crate) inputs: SetArgs,
+    pub(crate) set: SetArgs,
 }
 
 #[derive(Args, Debug)]
@@ -132,7 +123,7 @@ pub(crate) struct SymDiffArgs {
 impl SymDiffArgs {
     /// Returns both inputs.
     pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        let one = |path| sources(std::slice::from_ref(path));
+        let one = |path: &PathBuf| vec![Source::from_arg(path)];
         (one(&self.first), one(&self.second))
     }
 }

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
+use crate::files::inputs::inputs;
 use crate::files::output::Output;
 use crate::files::{filter_file, foreign_file, key_fields, key_transforms, lock, spelling};
 use crate::terminal::progress::ProgressReporter;
@@ -14,9 +15,10 @@ use crate::terminal::progress::ProgressReporter;
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
     let mut settings = settings(&args.engine, &args.fields, &progress);
-    let inputs = args.inputs.sources();
+    let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
     let members = args.assert_members.file.as_ref().map(Source::from_arg);
-    let all = [inputs.clone(), members.iter().cloned().collect()].concat();
+    let mut all = inputs.clone();
+    all.extend(members.iter().cloned().chain(args.inputs.lists.source()));
     Source::check_streams(&all)?;
     filter_file::check_memory_limit(settings.memory_limit)?;
     if args.filter.exists() {

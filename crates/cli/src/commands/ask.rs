@@ -23,6 +23,7 @@ pub(super) fn refuse_options(args: &CheckArgs, inputs: &[Source], fields: &Field
         (args.which, "--which"),
         (args.output.is_some(), "-o"),
         (args.allow.is_some(), "--allow"),
+        (args.compress.compress.is_some(), "--compress"),
         (matches!(fields, Fields::Columns(_)), "--column"),
         (matches!(fields, Fields::Json(_)), "--json-key"),
         (inputs.len() > 1, "other inputs"),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use petal::{FilterType, HashSpec, Membership};
 use petal_interop::Format;
 use petal_lines::{
-    FilterSpec, MemoryLimit, Settings, Source, count_lines, filter_metadata, with_query_transforms,
-    with_spelling,
+    CountedLists, FilterSpec, MemoryLimit, Settings, Source, count_lines, filter_metadata,
+    with_query_transforms, with_spelling,
 };
 
 use super::{bad_note, filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
 use crate::error::{Outcome, Result};
+use crate::files::inputs::{input_paths, sources};
 use crate::files::output::Output;
 use crate::files::{filter_file, secret_file, spelling};
 use crate::terminal::progress::ProgressReporter;
@@ -20,10 +21,14 @@ use crate::text;
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
     let mut settings = settings(&args.engine, &args.fields, &progress);
-    let files = args.inputs.sources();
-    let inputs = match args.counts || args.prefix_from_name {
-        true => vec![Source::Counted(args.inputs.counted_lists(args.prefix_from_name))],
-        false => files.clone(),
+    let paths = input_paths(&args.inputs, settings.memory_limit)?;
+    let prefix_from_name = args.prefix_from_name;
+    let (files, inputs) = if args.counts || prefix_from_name {
+        let files = paths.iter().map(Source::from_arg).collect();
+        (files, vec![Source::Counted(CountedLists { paths, prefix_from_name })])
+    } else {
+        let files = sources(paths)?;
+        (files.clone(), files)
     };
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, (&files, &inputs), &progress);
@@ -32,6 +37,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     // Settings are checked before any input is read.
     spec.filter_type()?;
     let mut all = [&files[..], &spec.not_in].concat();
+    all.extend(args.inputs.lists.source());
     Source::check_streams(&all)?;
     let secret = secret_file::path(args.secret_file.as_deref()).filter(|_| args.keyed);
     all.extend(secret.clone().map(Source::Path));

@@ -13,7 +13,8 @@ use super::{advance, ask, assert_members, foreign, is_terminal, print, prints_li
 use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
-use crate::files::output::{Output, name_output};
+use crate::files::inputs::inputs;
+use crate::files::output::{LineOutputs, Output, name_output};
 use crate::files::{filter_file, key_fields, key_transforms, spelling};
 use crate::terminal::progress::ProgressReporter;
 
@@ -25,8 +26,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let mut settings = settings(&args.engine, &args.fields, &progress);
     settings.keys_only = args.rows.keys_only;
     settings.binary_output = !is_terminal(args.output.as_deref());
+    let outputs = LineOutputs::new(args.compress, &settings);
+    let output_path = (!args.count).then_some(args.output.as_deref());
+    settings.memory_limit = outputs.memory_beside(output_path.as_slice())?;
     filter_file::check_memory_limit(settings.memory_limit)?;
-    let (paths, inputs) = (args.filters(), args.sources());
+    let paths = args.filters();
+    let inputs = inputs(&args.inputs(), settings.memory_limit)?;
     let mut filters = Vec::with_capacity(paths.len());
     let mut left = settings.memory_limit;
     for path in &paths {
@@ -63,10 +68,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     all.extend(paths.iter().map(|path| Source::from_arg(*path)));
     all.extend(allow_list.clone());
     all.extend(members.clone());
+    all.extend(args.inputs().lists.source());
     Source::check_streams(&all)?;
     // The output is checked before any line is read.
-    let mut output =
-        (!args.count).then(|| Output::open(args.output.as_deref(), &all)).transpose()?;
+    let mut output = output_path.map(|path| outputs.open(path, &all)).transpose()?;
     let allow = allow_list.map(|list| read_allow_list(&settings, &list)).transpose()?;
     let names: Vec<_> = filters.iter().map(|filter| filter.name.display().to_string()).collect();
     let names = args.which.then_some(&names[..]);

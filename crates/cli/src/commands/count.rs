@@ -5,7 +5,8 @@ use petal_lines::{CountJob, CountOrder, check_temp_dir};
 use super::{prints_lines, settings};
 use crate::args::{CountArgs, CountSort};
 use crate::error::{Failure, Outcome, Result};
-use crate::files::output::{Output, memory_beside_uploads, name_output};
+use crate::files::inputs::inputs;
+use crate::files::output::{LineOutputs, name_output};
 use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
@@ -24,10 +25,10 @@ pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
         (None | Some(CountSort::Appearance), None) => CountOrder::Appearance,
         (_, top) => CountOrder::Count { top },
     };
-    let inputs = args.inputs.sources();
-    let (output, memory_limit) = (args.output.as_deref(), settings.memory_limit);
-    settings.memory_limit = memory_beside_uploads(&[output], memory_limit)?;
-    let mut output = Output::open_within(output, &inputs, memory_limit)?;
+    let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
+    let outputs = LineOutputs::new(args.compress, &settings);
+    settings.memory_limit = outputs.memory_beside(&[args.output.as_deref()])?;
+    let mut output = outputs.open(args.output.as_deref(), &inputs)?;
     let job = CountJob { inputs, order, min_count: args.min_count };
     let counted = job.run(&settings, output.writer());
     progress.finish();

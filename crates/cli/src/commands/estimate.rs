@@ -2,18 +2,20 @@
 
 use petal_lines::{
     Advice, Bounds, Counting, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Setting, Settings,
+    Source,
 };
 use serde_json::json;
 
 use super::{op_name, print, setops, write_page};
 use crate::args::{PlanArgs, When};
 use crate::error::{Failure, Outcome, Result};
+use crate::files::inputs::{compared, paths, sources};
 use crate::html::estimate::{EstimatePage, bounds, page};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
-    let (first, others) = args.inputs();
+    let (first, others) = inputs_of(op, args)?;
     check_inputs(op, others.len())?;
     let mut settings = Settings::new(args.memory.unwrap_or(MemoryLimit::DEFAULT).bytes());
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
@@ -54,6 +56,20 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
         table(&estimate, &names, count, &settings)
     })?;
     Ok(Outcome::Done)
+}
+
+/// Returns the first input and those to compare with; for an operation on all inputs, these and none.
+fn inputs_of(op: SetOp, args: &PlanArgs) -> Result<(Vec<Source>, Vec<Source>)> {
+    let memory_limit = args.memory.unwrap_or(MemoryLimit::DEFAULT).bytes();
+    if matches!(op, SetOp::Dedup | SetOp::Duplicates | SetOp::Unique) {
+        let first = paths(&args.inputs, &args.lists, memory_limit)?;
+        return Ok((sources(first)?, Vec::new()));
+    }
+    let (first, others) = match args.inputs.split_first() {
+        Some((first, others)) => (Some(first.as_path()), others),
+        None => (None, &[][..]),
+    };
+    compared(first, others, &args.lists, memory_limit)
 }
 
 /// Converts an error. For a table, it omits the advice to name columns, which `plan` does not take.
@@ -135,7 +151,11 @@ fn table(
 /// Joins the names of the first input.
 fn joined(names: &[String], first: usize) -> Vec<String> {
     let others = names[first..].iter().cloned();
-    [names[..first].join(" ")].into_iter().chain(others).collect()
+    let first_name = match &names[..first] {
+        [one, _, _, _, ..] => format!("{one} and {} others", text::count(first as u64 - 1)),
+        few => few.join(" "),
+    };
+    [first_name].into_iter().chain(others).collect()
 }
 
 /// Formats a range of durations; one duration if both ends read the same.

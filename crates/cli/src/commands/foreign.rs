@@ -1,6 +1,6 @@
 //! `build`, `add` and `merge` of filters of other programs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use petal_interop::{CascadeOptions, ForeignFilter, Format, KeyType};
 use petal_lines::{FilterSpec, LineBuffer, LineFilterMut as _, MIN_MEMORY, Settings, Source, fill};
@@ -239,9 +239,9 @@ impl Add<'_> {
 }
 
 /// `merge` of filters of other programs; `None` if the first filter is petal's own.
-pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
+pub(super) fn merge(args: &MergeArgs, filters: &[PathBuf]) -> Result<Option<Outcome>> {
     let progress = ProgressReporter::silent(args.quiet);
-    let Some((first, rest)) = args.filters.split_first() else { return Ok(None) };
+    let Some((first, rest)) = filters.split_first() else { return Ok(None) };
     let memory_limit = args.memory.bytes();
     let Some((mut filter, compressed)) = foreign_file::read(first, args.format, memory_limit / 2)?
     else {
@@ -254,7 +254,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<Option<Outcome>> {
     }
     refuse_notes(&args.notes, filter.0.format())?;
     filter.0.verify().map_err(Failure::of_foreign(first))?;
-    let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
+    let inputs: Vec<_> = filters.iter().cloned().map(Source::Path).collect();
     let output = match compressed {
         true => Output::open_as_named(&args.output, &inputs)?,
         false => Output::open(Some(&args.output), &inputs)?,

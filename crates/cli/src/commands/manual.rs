@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::print_bytes;
-use crate::args::{CompletionsArgs, ManArgs, completions, man_pages};
+use crate::args::{CompletionsArgs, ManArgs, completions, man_page, man_pages};
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::output::Output;
 
@@ -15,10 +15,10 @@ pub(super) fn complete(args: &CompletionsArgs) -> Result<Outcome> {
 }
 
 pub(super) fn man(args: &ManArgs) -> Result<Outcome> {
-    let pages = man_pages();
     match &args.dir {
-        Some(dir) => write(dir, &pages)?,
-        None => pages.first().map_or(Ok(()), |(_, page)| print_bytes(page))?,
+        Some(dir) => write(dir, &man_pages())?,
+        // The parser knows the command.
+        None => man_page(args.command.as_deref()).map_or(Ok(()), |page| print_bytes(&page))?,
     }
     Ok(Outcome::Done)
 }

@@ -9,19 +9,21 @@ use super::bad_note;
 use super::foreign;
 use crate::args::MergeArgs;
 use crate::error::{Failure, Outcome, Result};
+use crate::files::inputs::paths;
 use crate::files::output::Output;
 use crate::files::{filter_file, key_fields, key_transforms, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
-    if let Some(outcome) = foreign::merge(args)? {
+    let filters = paths(&args.filters, &args.lists, args.memory.bytes())?;
+    if let Some(outcome) = foreign::merge(args, &filters)? {
         return Ok(outcome);
     }
     let progress = ProgressReporter::silent(args.quiet);
-    let inputs: Vec<_> = args.filters.iter().cloned().map(Source::Path).collect();
+    let inputs: Vec<_> = filters.iter().cloned().map(Source::Path).collect();
     let mut output = Output::open(Some(&args.output), &inputs)?;
-    let Some((first, rest)) = args.filters.split_first() else { return Ok(Outcome::Done) };
+    let Some((first, rest)) = filters.split_first() else { return Ok(Outcome::Done) };
     // One filter is in memory, and the pages of another are mapped.
     let memory_limit = args.memory.bytes();
     filter_file::memory_beside(first, memory_limit / 2)?;

@@ -6,20 +6,21 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use petal_interop::{ParquetAnswer, ParquetFile, ParquetKeys};
 use petal_lines::atomic_file::open_whole;
-use petal_lines::{ErrorKind, LineBuffer, Progress as _, Settings, Source, Spellings};
+use petal_lines::{ErrorKind, LineBuffer, Progress as _, Settings, Source};
 
 use super::{print, prints_lines, settings};
 use crate::args::{FieldArgs, ProbeArgs};
 use crate::error::{Failure, Outcome, Result, io_text, print_stderr};
 use crate::files::filter_file;
-use crate::files::output::Output;
+use crate::files::inputs::paths;
+use crate::files::output::{LineOutputs, Output};
 use crate::files::spelling;
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -30,16 +31,18 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
         prints_lines(args.count, args.output.as_deref()),
     );
     // The keys are listed one per line.
-    let settings = settings(&args.engine, &FieldArgs::default(), &progress);
-    let (keys, list) = (args.keys(), args.list());
+    let mut settings = settings(&args.engine, &FieldArgs::default(), &progress);
+    let outputs = LineOutputs::new(args.compress, &settings);
+    let output_path = (!args.count).then_some(args.output.as_deref());
+    settings.memory_limit = outputs.memory_beside(output_path.as_slice())?;
+    let keys = args.keys();
     let mut inputs = vec![keys.clone()];
-    inputs.extend(list.clone());
+    inputs.extend(args.lists.source());
     Source::check_streams(&inputs)?;
-    let files = files(args, list.as_ref(), &settings)?;
+    let files = paths(&args.files, &args.lists, settings.memory_limit)?;
     inputs.extend(files.iter().cloned().map(Source::Path));
     // The output is checked before any key is read.
-    let mut output =
-        (!args.count).then(|| Output::open(args.output.as_deref(), &inputs)).transpose()?;
+    let mut output = output_path.map(|path| outputs.open(path, &inputs)).transpose()?;
     let mut parquet_keys = ParquetKeys::new();
     read_lines(&settings, &keys)?.iter().for_each(|key| parquet_keys.push(key));
     let job = Job {
@@ -77,24 +80,6 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
         None => print(&format!("{printed}\n"))?,
     }
     Ok(if printed > 0 { Outcome::Done } else { Outcome::NoneFound })
-}
-
-/// Returns the file names of the arguments, then those of the list, whose lines are no keys.
-fn files(args: &ProbeArgs, list: Option<&Source>, settings: &Settings<'_>) -> Result<Vec<PathBuf>> {
-    let mut files = args.files.clone();
-    if let Some(list) = list {
-        let (keys, spellings) = (Arc::default(), Spellings::default());
-        let settings = Settings { keys, spellings, ..settings.clone() };
-        let named = read_lines(&settings, list)?;
-        if let Some(line) = named.iter().position(<[u8]>::is_empty) {
-            return Err(Failure::Message(format!(
-                "{list}: line {}: expected a file name, found an empty line; remove it",
-                line + 1
-            )));
-        }
-        files.extend(named.iter().map(|name| std::ffi::OsString::from_vec(name.to_vec()).into()));
-    }
-    Ok(files)
 }
 
 /// Reads all lines of an input, which may be compressed.

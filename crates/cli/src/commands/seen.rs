@@ -20,6 +20,7 @@ use petal_lines::{
 use super::{bad_note, build, filter_failure, is_terminal, print, settings};
 use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
+use crate::files::inputs::inputs;
 use crate::files::lock;
 use crate::files::output::{Output, STDOUT, finish_file, is_at_end, name_output, readable};
 use crate::files::{filter_file, foreign_file, key_fields, key_transforms, spelling};
@@ -31,7 +32,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
     let mut settings = settings(&args.engine, &args.fields, &progress);
     settings.follow = args.follow;
-    let inputs = args.inputs.sources();
+    let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
     if args.follow && inputs.contains(&Source::Stdin) {
         let text = "standard input cannot be followed; name a file, or leave out --follow";
         return Err(Failure::Message(text.to_owned()));

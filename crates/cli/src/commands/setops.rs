@@ -16,10 +16,12 @@ use serde_json::{Map, Value, json};
 
 use super::{is_terminal, op_name, print, prints_lines, settings};
 use crate::args::{
-    ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SymDiffArgs,
+    ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SetInputs,
+    SymDiffArgs,
 };
 use crate::error::{Failure, Outcome, Result, cannot_write};
-use crate::files::output::{Output, memory_beside_uploads, name_output};
+use crate::files::inputs::{compared, inputs};
+use crate::files::output::{LineOutputs, Output, name_output};
 use crate::html::JobReport;
 use crate::process::memory;
 use crate::process::sampler::{Sample, Sampler};
@@ -27,9 +29,7 @@ use crate::terminal::progress::ProgressReporter;
 use crate::text;
 
 pub(super) fn common(args: &CommonArgs) -> Result<Outcome> {
-    let Some(number) = args.at_least else { return compare(SetOp::Common, &args.inputs) };
-    check_at_least(number, args.inputs.inputs().1.len())?;
-    compare(SetOp::AtLeast(number), &args.inputs)
+    compare(args.at_least.map_or(SetOp::Common, SetOp::AtLeast), &args.set)
 }
 
 /// Returns an error if `--at-least` is more than the number of other inputs.
@@ -44,7 +44,11 @@ pub(super) fn check_at_least(number: u8, others: usize) -> Result<()> {
 }
 
 pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
-    let (first, others) = args.inputs();
+    let SetInputs { first, others, lists } = &args.inputs;
+    let (first, others) = compared(first.as_deref(), others, lists, args.engine.memory.bytes())?;
+    if let SetOp::AtLeast(number) = op {
+        check_at_least(number, others.len())?;
+    }
     Job {
         op,
         first,
@@ -67,7 +71,8 @@ pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
-    let (first, dupes) = (args.inputs.sources(), args.dupes_output.as_deref());
+    let first = inputs(&args.inputs, engine.memory.bytes())?;
+    let dupes = args.dupes_output.as_deref();
     let op = match () {
         () if args.only_duplicates => SetOp::Duplicates,
         () if args.only_unique => SetOp::Unique,
@@ -116,14 +121,15 @@ impl Job<'_> {
         let other_paths = [dupes, result.report.as_deref()].into_iter().flatten().map(file);
         let output_paths: Vec<_> = [result_path].into_iter().chain(other_paths).collect();
         refuse_same_output(&output_paths, result.count)?;
-        let memory_limit = settings.memory_limit;
-        let paths = [result.output.as_deref().filter(|_| !result.count), dupes];
-        settings.memory_limit = memory_beside_uploads(&paths, memory_limit)?;
-        let open = |path| Output::open_within(path, &all, memory_limit);
-        let mut kept = (!result.count).then(|| open(result.output.as_deref())).transpose()?;
-        let mut rest = dupes.map(|path| open(Some(path))).transpose()?;
+        let outputs = LineOutputs::new(result.compress, &settings);
+        let kept_path = (!result.count).then_some(result.output.as_deref());
+        let paths: Vec<_> = kept_path.into_iter().chain(dupes.map(Some)).collect();
+        settings.memory_limit = outputs.memory_beside(&paths)?;
+        let mut kept = kept_path.map(|path| outputs.open(path, &all)).transpose()?;
+        let mut rest = dupes.map(|path| outputs.open(Some(path), &all)).transpose()?;
+        let report_path = result.report.as_deref();
         let mut report_output =
-            result.report.as_deref().map(|path| open(Some(path))).transpose()?;
+            report_path.map(|path| Output::open(Some(path), &all)).transpose()?;
 
         let sinks = Outputs {
             kept: kept.as_mut().map(|output| output.writer()),

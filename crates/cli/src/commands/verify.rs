@@ -7,13 +7,14 @@ use crate::args::VerifyArgs;
 use crate::error::{Failure, Outcome, Result, print_stderr};
 use crate::files::filter_file;
 use crate::files::foreign_file::{self, AnyFile};
+use crate::files::inputs::paths;
 use crate::text;
 
 /// Checks all files; a damaged file does not stop the command.
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome> {
     let mut last_failure: Option<Failure> = None;
-    for path in &args.filters {
-        match verify(path, args) {
+    for path in paths(&args.filters, &args.lists, args.memory.bytes())? {
+        match verify(&path, args) {
             Ok(_) if args.quiet => {}
             Ok(found) => {
                 print(&format!("{}: {found}\n", text::escaped(&path.display().to_string())))?

@@ -2,6 +2,7 @@
 
 pub(crate) mod filter_file;
 pub(crate) mod foreign_file;
+pub(crate) mod inputs;
 pub(crate) mod key_fields;
 pub(crate) mod key_transforms;
 pub(crate) mod lock;

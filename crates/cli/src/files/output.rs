@@ -4,7 +4,7 @@
 //! name like `/dev/stdout`, whose file the shell may have written to before.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
@@ -13,48 +13,167 @@ use rustix::fs::{OFlags, fcntl_getfl};
 
 use petal_lines::atomic_file::{AtomicFile, Finished, open_descriptor};
 use petal_lines::{
-    ErrorKind, MIN_MEMORY, ObjectUrl, Source, Upload, compressed_extension, enlarge_pipe,
-    upload_memory,
+    CompressedWriter, Compression, ErrorKind, MIN_MEMORY, ObjectUrl, Settings, Source, Upload,
+    compressed_extension, enlarge_pipe, upload_memory,
 };
 
+use crate::args::{CompressArgs, CompressionArg};
 use crate::error::{Failure, Result, cannot_write, io_text, print_stderr};
 use crate::process::streams::is_stdout_closed;
 use crate::text;
 
+/// The outputs of lines of a command: how they are compressed, and the memory that they take.
+pub(crate) struct LineOutputs {
+    compress: CompressArgs,
+    memory_limit: u64,
+    jobs: usize,
+}
+
+impl LineOutputs {
+    /// Of a job with these settings.
+    pub(crate) fn new(compress: CompressArgs, settings: &Settings<'_>) -> Self {
+        Self { compress, memory_limit: settings.memory_limit, jobs: settings.jobs }
+    }
+
+    /// Returns the memory limit that remains beside the buffers of the outputs; `None` is standard output.
+    pub(crate) fn memory_beside(&self, paths: &[Option<&Path>]) -> Result<u64> {
+        if paths.is_empty() && self.compress.compress.is_some() {
+            let text =
+                "--compress: no lines are written with -c, or without --missing; leave it out";
+            return Err(Failure::Message(text.to_owned()));
+        }
+        let limit = self.memory_limit;
+        let (mut taken, mut needed, mut purpose) = (0, MIN_MEMORY, "");
+        for path in paths {
+            if path.is_some_and(|path| ObjectUrl::of_path(path).is_some()) {
+                taken += upload_memory(limit);
+                needed += upload_memory(0);
+                purpose = "write to a store";
+            }
+            if let Some(compression) = self.compression(*path)? {
+                taken += compression.memory(limit, self.jobs);
+                needed += compression.memory(0, 1);
+                purpose = if purpose.is_empty() { "compress the output" } else { purpose };
+            }
+        }
+        if taken > 0 && limit < needed {
+            return Err(Failure::Message(format!(
+                "-m: {} is too little, at least {} is needed to {purpose}; raise -m",
+                text::size(limit),
+                text::size(needed),
+            )));
+        }
+        Ok(limit - taken)
+    }
+
+    /// Opens the path, or standard output. Fails if the output is also an input.
+    pub(crate) fn open(&self, path: Option<&Path>, inputs: &[Source]) -> Result<Output> {
+        let compression = self.compression(path)?;
+        let output = Output::open_named(path, inputs, self.memory_limit)?;
+        let Some(compression) = compression else { return Ok(output) };
+        output.compressed(compression, self.memory_limit, self.jobs)
+    }
+
+    /// Returns how an output is compressed: as its name says, unless the command line says how.
+    fn compression(&self, path: Option<&Path>) -> Result<Option<Compression>> {
+        let path = path.filter(|path| *path != Path::new("-") && !is_special(path));
+        let named = path.map_or(Ok(None), Compression::of_path);
+        let given = self.compress.compress.map(|CompressionArg(format)| format);
+        let name = path.unwrap_or(Path::new("-")).display();
+        Err(Failure::Message(match (given, named) {
+            (Some(None), _) => return Ok(None),
+            (Some(given), Ok(None)) => return Ok(given),
+            (Some(Some(given)), Ok(Some(named))) if given.is_like(named) => return Ok(Some(given)),
+            (None, Ok(named)) => return Ok(named),
+            (Some(Some(given)), Ok(Some(named))) => format!(
+                "{name}: its name is one of {}, but --compress says {}; change one of them",
+                named.name(),
+                given.name(),
+            ),
+            (_, Err(extension)) => format!(
+                "{name}: outputs are not compressed as .{extension}; name it .gz, .zst or .lz4, or leave out \
+                 the extension, and compress the file afterwards"
+            ),
+        }))
+    }
+}
+
 /// An output.
-pub(crate) enum Output {
-    /// Standard output, or a file that cannot be replaced, like a device or a FIFO; and its name.
-    Direct(File, String),
-    /// A regular file that is replaced on success; and its name.
-    AtomicFile(AtomicFile, String),
-    /// An object that appears on success; and its masked address.
-    Upload(Upload, String),
+pub(crate) struct Output {
+    writer: Writer,
+    /// Its name for messages; the address of an object is masked.
+    name: String,
+}
+
+enum Writer {
+    Plain(Target),
+    Compressed(Box<CompressedWriter<Target>>),
+}
+
+/// What is written to.
+enum Target {
+    /// Standard output, or a file that cannot be replaced, like a device or a FIFO.
+    Direct(File),
+    /// A regular file that is replaced on success.
+    AtomicFile(AtomicFile),
+    /// An object that appears on success.
+    Upload(Upload),
+}
+
+impl Target {
+    fn writer(&mut self) -> &mut (dyn Write + Send) {
+        match self {
+            Self::Direct(file) => file,
+            Self::AtomicFile(file) => file.file(),
+            Self::Upload(upload) => upload,
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
 }
 
 impl Output {
-    /// Opens the path, or standard output. Fails if the output is also an input.
+    /// Opens the path, or standard output, for what is not compressed. Fails if the output is also an
+    /// input, or its name says that it is compressed.
     pub(crate) fn open(path: Option<&Path>, inputs: &[Source]) -> Result<Self> {
-        Self::open_within(path, inputs, 0)
-    }
-
-    /// Opens the output of a job with a memory limit, of which an upload takes a part
-    /// ([`memory_beside_uploads`]). Fails if its name says that it is compressed.
-    pub(crate) fn open_within(
-        path: Option<&Path>,
-        inputs: &[Source],
-        memory_limit: u64,
-    ) -> Result<Self> {
         match path {
             Some(path) if !is_special(path) => refuse_compressed(path)?,
             _ => {}
         }
-        Self::open_named(path, inputs, memory_limit)
+        Self::open_named(path, inputs, 0)
     }
 
     /// Opens a file that is written as its name says: one that stays as it was, or that the caller
     /// compresses.
     pub(crate) fn open_as_named(path: &Path, inputs: &[Source]) -> Result<Self> {
         Self::open_named(Some(path), inputs, 0)
+    }
+
+    fn new(target: Target, name: String) -> Self {
+        Self { writer: Writer::Plain(target), name }
+    }
+
+    /// Compresses what will be written.
+    fn compressed(self, compression: Compression, memory_limit: u64, jobs: usize) -> Result<Self> {
+        let Self { writer: Writer::Plain(target), name } = self else { return Ok(self) };
+        if let Target::Direct(file) = &target
+            && file.is_terminal()
+        {
+            return Err(Failure::Message(format!(
+                "{name}: is a terminal, which would show compressed bytes; redirect it, or leave out --compress"
+            )));
+        }
+        let writer = CompressedWriter::new(target, compression, memory_limit, jobs);
+        let writer = writer.map_err(|error| Failure::Message(cannot_write(&name, &error)))?;
+        Ok(Self { writer: Writer::Compressed(Box::new(writer)), name })
     }
 
     fn open_named(path: Option<&Path>, inputs: &[Source], memory_limit: u64) -> Result<Self> {
@@ -82,14 +201,14 @@ impl Output {
             }
             if !data.is_file() {
                 let file = File::options().write(true).open(path).map_err(failed)?;
-                return Ok(Self::Direct(file, shown));
+                return Ok(Self::new(Target::Direct(file), shown));
             }
             refuse_input(&shown, &data, inputs)?;
             // A file without write permission is not replaced, as with `>` of the shell.
             File::options().append(true).open(path).map_err(failed)?;
         }
         let file = AtomicFile::create(path).map_err(failed)?;
-        Ok(Self::AtomicFile(file, shown))
+        Ok(Self::new(Target::AtomicFile(file), shown))
     }
 
     /// Writes to an open file where it stands.
@@ -100,7 +219,7 @@ impl Output {
             refuse_input(&shown, &data, inputs)?;
         }
         enlarge_pipe(&file);
-        Ok(Self::Direct(file, shown))
+        Ok(Self::new(Target::Direct(file), shown))
     }
 
     fn upload(url: &ObjectUrl, inputs: &[Source], memory_limit: u64) -> Result<Self> {
@@ -111,48 +230,45 @@ impl Output {
             )));
         }
         match Upload::create(url, memory_limit) {
-            Ok(upload) => Ok(Self::Upload(upload, name)),
+            Ok(upload) => Ok(Self::new(Target::Upload(upload), name)),
             Err(error) => Err(Failure::Message(cannot_write(&name, &error))),
         }
     }
 
     /// Lets only the owner read a new file: it will have the secret key of a hash.
     pub(crate) fn make_private(&self) -> Result<()> {
-        let made = if let Self::AtomicFile(file, _) = self { file.make_private() } else { Ok(()) };
+        let made = match &self.writer {
+            Writer::Plain(Target::AtomicFile(file)) => file.make_private(),
+            _ => Ok(()),
+        };
         made.map_err(|error| self.failed(error))
     }
 
-    /// Returns the file to write to; `None` for an upload.
+    /// Returns the file to write to; `None` for an upload, and if what is written is compressed.
     pub(crate) fn file(&mut self) -> Option<&mut File> {
-        match self {
-            Self::Direct(file, _) => Some(file),
-            Self::AtomicFile(file, _) => Some(file.file()),
-            Self::Upload(..) => None,
+        match &mut self.writer {
+            Writer::Plain(Target::Direct(file)) => Some(file),
+            Writer::Plain(Target::AtomicFile(file)) => Some(file.file()),
+            Writer::Plain(Target::Upload(_)) | Writer::Compressed(_) => None,
         }
     }
 
     /// Returns the writer of bytes.
     pub(crate) fn writer(&mut self) -> &mut (dyn Write + Send) {
-        match self {
-            Self::Direct(file, _) => file,
-            Self::AtomicFile(file, _) => file.file(),
-            Self::Upload(upload, _) => upload,
+        match &mut self.writer {
+            Writer::Plain(target) => target.writer(),
+            Writer::Compressed(writer) => writer,
         }
     }
 
     /// Converts an error of writing to this output.
     pub(crate) fn failed(&self, error: io::Error) -> Failure {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::ClosedPipe;
-        }
-        Failure::Message(cannot_write(self.name(), &error))
+        write_failure(&self.name, error)
     }
 
     /// Returns the name for messages.
     pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Direct(_, name) | Self::AtomicFile(_, name) | Self::Upload(_, name) => name,
-        }
+        &self.name
     }
 
     /// Syncs a new file and renames it to its final name, or completes the upload.
@@ -162,18 +278,31 @@ impl Output {
 
     /// Like [`finish`](Self::finish); with `direct`, also syncs an existing file.
     pub(crate) fn finish_synced(self, direct: bool) -> Result<()> {
-        match self {
-            Self::Direct(ref file, _) => {
+        let Self { writer, name } = self;
+        let failed = |error| write_failure(&name, error);
+        let target = match writer {
+            Writer::Plain(target) => target,
+            Writer::Compressed(writer) => writer.finish().map_err(failed)?,
+        };
+        match target {
+            Target::Direct(file) => {
                 let is_file = file.metadata().is_ok_and(|data| data.is_file());
                 let synced = if direct && is_file { file.sync_all() } else { Ok(()) };
-                synced.map_err(|error| self.failed(error))
+                synced.map_err(failed)
             }
-            Self::AtomicFile(file, name) => finish_file(file, &name),
-            Self::Upload(upload, name) => {
+            Target::AtomicFile(file) => finish_file(file, &name),
+            Target::Upload(upload) => {
                 upload.finish().map_err(|error| Failure::Message(cannot_write(&name, &error)))
             }
         }
     }
+}
+
+fn write_failure(name: &str, error: io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Failure::ClosedPipe;
+    }
+    Failure::Message(cannot_write(name, &error))
 }
 
 /// Completes a file, and warns if others may no longer use it.
@@ -205,23 +334,6 @@ fn refuse_compressed(path: &Path) -> Result<()> {
 }
 
 pub(crate) const STDOUT: &str = "standard output";
-
-/// Returns the memory limit that remains beside the buffers of outputs that are uploads.
-pub(crate) fn memory_beside_uploads(paths: &[Option<&Path>], memory_limit: u64) -> Result<u64> {
-    let is_upload =
-        |path: &&Option<&Path>| path.is_some_and(|path| ObjectUrl::of_path(path).is_some());
-    let uploads = paths.iter().filter(is_upload).count() as u64;
-    let taken = uploads * upload_memory(memory_limit);
-    let needed = MIN_MEMORY + uploads * upload_memory(0);
-    if uploads > 0 && memory_limit < needed {
-        return Err(Failure::Message(format!(
-            "-m: {} is too little, at least {} is needed to write to a store; raise -m",
-            text::size(memory_limit),
-            text::size(needed),
-        )));
-    }
-    Ok(memory_limit - taken)
-}
 
 /// Adds the name of the output to an error of writing it.
 pub(crate) fn name_output(

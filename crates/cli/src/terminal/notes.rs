@@ -22,6 +22,9 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             name(input),
             dir.display()
         )),
+        Note::Typed => Message::Once(
+            "reading lines from the terminal; end them with Ctrl-D on a line of its own".to_owned(),
+        ),
         Note::ByteOrderMark { input, more } => Message::Warning(format!(
             "{} with a byte order mark, which is part of the first line, so that \
              the line differs from the same line without it; remove it with sed '1s/^\\xEF\\xBB\\xBF//'",

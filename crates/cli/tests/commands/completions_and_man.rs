@@ -82,6 +82,13 @@ fn every_command_has_a_man_page() {
         assert!(!page.contains("strategy") && !page.contains("save\\-every"), "{name}");
     }
     assert_eq!(dir.run("man").ok(), std::fs::read(folder.join("petal.1")).unwrap());
+    for command in commands() {
+        let page = std::fs::read(folder.join(format!("petal-{command}.1"))).unwrap();
+        assert_eq!(dir.run(&format!("man {command}")).ok(), page, "{command}");
+    }
+    assert_eq!(dir.run("man uniq").ok(), dir.run("man dedup").ok());
+    assert!(dir.run("man chekc").failure().contains("a similar subcommand exists: 'check'"));
+    assert!(dir.run("man dedup --dir new").failure().contains("'--dir <DIR>'"));
     dir.write("file", "");
     assert!(dir.run("man --dir file").failure().contains("file: cannot write"));
     // As `man` renders them.

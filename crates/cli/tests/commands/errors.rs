@@ -133,10 +133,10 @@ fn invalid_arguments_are_usage_errors() {
         let line = dir.run(args).failure();
         assert!(line.contains("; "), "{args}: {line}");
     }
-    // Without any arguments: the help.
+    // Without any arguments: the usage.
     let output = dir.run("");
     assert_eq!((output.code, output.out.len()), (Some(2), 0));
-    assert!(output.err.contains("petal help build"), "{}", output.err);
+    assert!(output.err.contains("See `petal --help`"), "{}", output.err);
     assert_eq!(dir.files.names(), ["a"]);
 }
 

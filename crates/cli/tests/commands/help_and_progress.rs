@@ -1,6 +1,9 @@
 //! Help, notes and progress.
 
-use crate::common::{TestDir, run, write_lines};
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+
+use crate::common::{TestDir, run, terminal, write_lines};
 
 const COMMANDS: [&str; 21] = [
     "common",
@@ -56,10 +59,14 @@ fn help_is_a_command_too() {
 }
 
 #[test]
-fn no_arguments_print_the_help() {
+fn no_arguments_print_a_short_usage() {
     let output = run([""; 0]);
     assert_eq!(output.code, Some(2));
     assert!(output.out.is_empty());
+    assert!(
+        output.err.starts_with("Usage: petal COMMAND [OPTIONS] [INPUTS]\nCommands: common diff ")
+    );
+    assert!(output.err.lines().count() < 7 && output.err.lines().all(|line| line.len() < 80));
     for command in COMMANDS {
         assert!(output.err.contains(command), "{}", output.err);
     }
@@ -96,4 +103,30 @@ fn quiet_silences_notes_but_no_result_and_no_error() {
     assert_eq!(dir.run("dedup -q -c a").text(), "2\n");
     dir.run("dedup -q missing").failure();
     assert_eq!(dir.run("build -o f /dev/null").err.lines().count(), 1);
+}
+
+#[test]
+fn job_on_a_terminal_says_that_it_reads_what_is_typed() {
+    let dir = TestDir::new();
+    dir.write("b", "two\n");
+    let note =
+        "petal: note: reading lines from the terminal; end them with Ctrl-D on a line of its own\n";
+    for (args, note, expected) in [
+        ("dedup", note, "one\ntwo\n"),
+        ("diff - b", note, "one\n"),
+        ("count -q", "", "2\tone\n1\ttwo\n"),
+        ("build -q -n 9 -o f", "", ""),
+    ] {
+        let (mut user, stdin) = terminal();
+        let mut command = dir.petal(args);
+        command.stdin(Stdio::from(stdin)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut said = vec![0; note.len()];
+        child.stderr.as_mut().unwrap().read_exact(&mut said).unwrap();
+        assert_eq!(String::from_utf8(said).unwrap(), note);
+        user.write_all(b"one\ntwo\none\n\x04").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{args}");
+    }
 }

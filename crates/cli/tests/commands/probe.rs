@@ -65,9 +65,9 @@ fn files_that_may_contain_a_key_are_printed_in_order() {
     // Keys from standard input, names from a list, several numbers of threads.
     let list = (0..500).map(|at| if at % 3 == 0 { "five\n" } else { "text\n" });
     let list = list.collect::<String>();
-    dir.write("list", &list);
+    dir.write("list", format!("duck\n{list}"));
     for jobs in [1, 2, 7] {
-        let args = format!("probe --column key -j {jobs} --files-from list duck -o out");
+        let args = format!("probe --column key -j {jobs} --files-from list -o out");
         assert_eq!(dir.run_with(&args, format!("{}\n", text[7]).as_bytes()).text(), "");
         let expect = format!("duck\n{}", list.replace("five\n", ""));
         assert_eq!(String::from_utf8(dir.read("out")).unwrap(), expect);
@@ -116,7 +116,7 @@ fn lines_may_end_in_nul() {
     let dir = dir();
     fs::rename(dir.files.file("five"), dir.files.file("odd\nname")).unwrap();
     dir.write("keys", format!("{}\0{}", keys("five.txt")[0], "x"));
-    let args = "probe -z --column key --keys keys --files-from -";
+    let args = "probe -z --column key --keys keys --files0-from -";
     assert_eq!(dir.run_with(args, b"text\0odd\nname\0").text(), "odd\nname\0");
 }
 
@@ -187,7 +187,7 @@ fn invalid_keys_stop_the_command() {
     assert!(dir.run(&format!("{args} longs")).code.is_some_and(|code| code < 2));
     assert!(dir.run(&format!("{args} ints")).failure().contains("keys: line 1: '3000000000'"));
     for (args, message) in [
-        ("probe --column key --files-from - five", "-: is named twice"),
+        ("probe --column key --files-from -", "-: is named twice"),
         ("probe --column key --keys missing five", "missing: cannot read"),
         ("probe --column key --keys keys --files-from missing", "missing: cannot read"),
         ("probe --column key --keys keys five -o five", "same file as the input"),
@@ -200,7 +200,7 @@ fn invalid_keys_stop_the_command() {
         assert_eq!(dir.run(args).code, Some(2), "{args}");
     }
     let line = dir.run("probe --column key --keys keys --files-from empty-line").failure();
-    assert!(line.contains("empty-line: line 2: expected a file name"), "{line}");
+    assert!(line.contains("empty-line: name 2: expected the name of a file"), "{line}");
     // Errors of earlier files are reported too.
     dir.write("keys", "seven\n");
     let output = dir.run(&format!("{args} missing longs"));

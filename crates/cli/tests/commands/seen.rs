@@ -801,7 +801,7 @@ fn follow_refuses_what_cannot_grow() {
     let dir = TestDir::new();
     dir.write("log", "one\n");
     failure(dir.run("seen --follow -n 9 f missing"), &["missing", "no such file"]);
-    failure(dir.run("seen --follow -n 9 f log ."), &[".: ", "not a regular file"]);
+    failure(dir.run("seen --follow -n 9 f log ."), &[".: ", "is a directory"]);
     let error = dir.run("seen --follow -n 9 f -").failure();
     let text = "standard input cannot be followed; name a file, or leave out --follow";
     assert_eq!(error, format!("petal: {text}"));

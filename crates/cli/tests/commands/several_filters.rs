@@ -1,15 +1,12 @@
 //! `check` of several filters, and of keys that are typed at a terminal.
 
-use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
-use rustix::fs::OFlags;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 
-use crate::common::TestDir;
+use crate::common::{TestDir, terminal};
 
 fn dir() -> TestDir {
     let dir = TestDir::new();
@@ -70,16 +67,6 @@ fn keys_that_a_filter_refuses_are_not_in_it() {
     dir.write("both", hashes(32, 0..100) + &hashes(40, 0..1));
     let run = dir.run("check -c --filter sha1.petal --filter fruit.petal both");
     assert_eq!(run.text(), "1\n");
-}
-
-/// Returns both ends of a terminal: that of the user, and that of a program.
-fn terminal() -> (File, OwnedFd) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap();
-    let stdin = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, 0.into()).unwrap();
-    (File::from(terminal), stdin)
 }
 
 fn check(dir: &TestDir, args: &str, stdin: &OwnedFd) -> Child {
@@ -154,6 +141,7 @@ fn passwords_are_not_typed_where_they_would_be_shown() {
         ("--which sha.petal", "--which"),
         ("-o out sha.petal", "-o"),
         ("--allow fruit sha.petal", "--allow"),
+        ("--compress gzip sha.petal", "--compress"),
         ("--column 1 sha.petal", "--column"),
         ("--json-key /a sha.petal", "--json-key"),
         ("sha.petal fruit -", "other inputs"),

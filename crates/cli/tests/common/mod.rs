@@ -8,6 +8,7 @@ pub(crate) mod pack;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -15,6 +16,8 @@ use petal_testkit::measure::run_measured_with;
 use petal_testkit::model;
 use petal_testkit::rng::Rng;
 use petal_testkit::scratch::Scratch;
+use rustix::fs::OFlags;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// The program under test, with nothing on standard input.
 pub(crate) fn petal() -> Command {
@@ -246,6 +249,16 @@ pub(crate) fn wait(child: &mut Child, seconds: u64) -> std::process::ExitStatus 
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+}
+
+/// Returns both ends of a terminal: that of the user, and that of a program.
+pub(crate) fn terminal() -> (File, OwnedFd) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let stdin = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, 0.into()).unwrap();
+    (File::from(terminal), stdin)
 }
 
 /// Returns the inode and the content, which are equal if the file was not changed.

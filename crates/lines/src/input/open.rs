@@ -66,8 +66,10 @@ pub(crate) fn open_followed(
     checks: &Arc<ContentChecks>,
     keys: &KeySpec,
 ) -> Result<Input> {
-    let names: Vec<_> = sources.iter().map(ToString::to_string).collect();
-    let name = names.join(", ");
+    let name = match sources {
+        [first, _, _, _, ..] => format!("{first} and {} others", sources.len() - 1),
+        few => few.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    };
     let paths = sources.iter().map(|source| match source {
         Source::Path(path) => Ok(path.clone()),
         Source::Stdin => {

@@ -152,7 +152,7 @@ impl SetMatcher {
     /// Returns the indices of the other inputs to probe with afterwards, in order.
     pub(super) fn probe_inputs(&self, others: usize) -> Vec<usize> {
         let build_inputs = self.build_inputs(others);
-        (0..others).filter(|j| !build_inputs.contains(j)).collect()
+        (0..others).filter(|j| build_inputs.binary_search(j).is_err()).collect()
     }
 
     /// Prefetches the entries of fingerprints, a few dozen at a time.

@@ -69,8 +69,9 @@ def common(
     - `a`: a path, or several that are read as one file.
     - `others`: one path per file.
     - `at_least`: return the lines that are in at least this number of the others, at most 126 [all].
-    - `out`: destination of the result: a path, which is replaced when the job is complete; or an
-      object with `write(bytes)` [the report has the lines].
+    - `out`: destination of the result: a path, which is replaced when the job is complete, and
+      compressed if it ends in `.gz`, `.zst` or `.lz4`; or an object with `write(bytes)` [the report
+      has the lines].
     - `rest`: destination of the lines of `a` that are not in the result.
     - `count`: only count the lines.
     - `approx`: read each file once and decide with filters only.

@@ -47,8 +47,8 @@ pub(super) fn count_job(
     let started = Instant::now();
     let ((counted, phases, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {
-            let settings = Settings { progress: reporter, ..settings };
-            let mut output = target.open(&job.inputs, reporter)?;
+            let mut settings = Settings { progress: reporter, ..settings };
+            let mut output = target.open_lines(&job.inputs, &mut settings, reporter)?;
             let mut nowhere = std::io::sink();
             let writer = output.writer().unwrap_or(&mut nowhere);
             let counted = job.run(&settings, writer).map_err(IntoPyErr::into_py_err)?;

@@ -196,9 +196,9 @@ pub(super) fn check_job(
     let started = Instant::now();
     let ((checked, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter: &ProgressReporter| {
-            let settings = Settings { progress: reporter, ..settings };
+            let mut settings = Settings { progress: reporter, ..settings };
             let all: Vec<_> = inputs.iter().chain(&allow).chain(&filter_paths).cloned().collect();
-            let mut output = target.open(&all, reporter)?;
+            let mut output = target.open_lines(&all, &mut settings, reporter)?;
             let allow =
                 (!allow.is_empty()).then(|| read_allow_list(&settings, &allow)).transpose()?;
             let (invert, allow) = (check_options.invert, allow.as_ref());

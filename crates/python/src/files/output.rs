@@ -11,7 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use petal_lines::atomic_file::{AtomicFile, canonical_path, descriptor_of, open_descriptor};
-use petal_lines::{Progress as _, Source};
+use petal_lines::{
+    CompressedWriter, Compression, MIN_MEMORY, Progress as _, Settings, Source, format_size,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -64,6 +66,39 @@ impl Target {
         self.open_as_named(inputs, reporter)
     }
 
+    /// Opens the output of lines of a job with these settings, compressed as its name says. The memory limit
+    /// is lowered by what that takes.
+    pub(super) fn open_lines(
+        self,
+        inputs: &[Source],
+        settings: &mut Settings<'_>,
+        reporter: &ProgressReporter,
+    ) -> PyResult<Output> {
+        let compression = match &self {
+            Self::File(path) => compression(path)?,
+            Self::Discard | Self::Object(_) | Self::Unnamed(_) => None,
+        };
+        match (compression, self.open_as_named(inputs, reporter)?) {
+            (Some(compression), Output::Replace(file, path)) => {
+                let (limit, jobs) = (settings.memory_limit, settings.jobs);
+                let (memory, needed) = (compression.memory(limit, jobs), compression.memory(0, 1));
+                if limit < MIN_MEMORY + needed {
+                    return Err(PyValueError::new_err(format!(
+                        "memory_limit={}: is too little, at least {} is needed to compress {}; raise it",
+                        format_size(limit),
+                        format_size(MIN_MEMORY + needed),
+                        path.display(),
+                    )));
+                }
+                settings.memory_limit -= memory;
+                let writer = CompressedWriter::new(file, compression, limit, jobs);
+                let writer = writer.map_err(|error| cannot_write(&path, &error))?;
+                Ok(Output::Compressed(Box::new(writer), path))
+            }
+            (_, output) => Ok(output),
+        }
+    }
+
     /// Opens the output, which the caller compresses if its name says so.
     pub(super) fn open_as_named(
         self,
@@ -86,6 +121,21 @@ impl Target {
             Self::File(path) => open_file(path, inputs, reporter),
         }
     }
+}
+
+/// Returns how the name of a file says that it is compressed. A FIFO or a device may be read by a program
+/// that compresses.
+fn compression(path: &Path) -> PyResult<Option<Compression>> {
+    if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+        return Ok(None);
+    }
+    Compression::of_path(path).map_err(|extension| {
+        let path = path.display();
+        Exception::Input.new_err(format_args!(
+            "{path}: outputs are not compressed as .{extension}; name it .gz, .zst or .lz4, or leave out the \
+             extension, and compress the file afterwards"
+        ))
+    })
 }
 
 /// Returns an error if two outputs are the same file.
@@ -111,6 +161,8 @@ pub(super) enum Output {
     Direct(File),
     /// A temporary file that replaces the file at this path.
     Replace(AtomicFile, PathBuf),
+    /// Such a file, whose lines are compressed.
+    Compressed(Box<CompressedWriter<AtomicFile>>, PathBuf),
     Object(ObjectWriter),
 }
 
@@ -181,6 +233,7 @@ impl Output {
             Self::Discard => None,
             Self::Unnamed(file) | Self::Direct(file) => Some(file),
             Self::Replace(file, _) => Some(file.file()),
+            Self::Compressed(writer, _) => Some(writer),
             Self::Object(writer) => Some(writer),
         }
     }
@@ -213,6 +266,10 @@ impl Output {
             Self::Discard | Self::Direct(_) | Self::Object(_) => Ok(None),
             Self::Unnamed(file) => Ok(Some(file.into())),
             Self::Replace(file, path) => finish_file(file, &path).map(|()| None),
+            Self::Compressed(writer, path) => {
+                let file = writer.finish().map_err(|error| cannot_write(&path, &error))?;
+                finish_file(file, &path).map(|()| None)
+            }
         }
     }
 }

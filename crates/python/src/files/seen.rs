@@ -84,7 +84,7 @@ impl SeenJob {
             files.check_writable(&self.inputs)?;
         }
         let all: Vec<_> = self.inputs.iter().cloned().chain(files.sources()).collect();
-        let mut output = target.open(&all, reporter)?;
+        let mut output = target.open_lines(&all, &mut settings, reporter)?;
         // Called only when the memory for fingerprints is full.
         let save = |memory: &mut _| files.move_fingerprints_to_disk(memory, &settings.temp_dir);
         let counts =

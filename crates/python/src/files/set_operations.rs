@@ -70,7 +70,7 @@ pub(super) fn set_operation_job(
     let work_dir = settings.work_dir.clone();
     let ((report, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {
-            run_job(&job, kept, rest, &Settings { progress: reporter, ..settings }, reporter)
+            run_job(&job, kept, rest, Settings { progress: reporter, ..settings }, reporter)
         })?;
     // Only now, when the output is complete.
     work_dir.as_deref().into_iter().for_each(forget_work);
@@ -84,13 +84,14 @@ fn run_job(
     job: &SetJob,
     kept: Target,
     rest: Target,
-    settings: &Settings<'_>,
+    mut settings: Settings<'_>,
     reporter: &ProgressReporter,
 ) -> PyResult<(Report, Option<OwnedFd>)> {
     let inputs: Vec<_> = job.first.iter().chain(&job.others).cloned().collect();
-    let (mut kept, mut rest) = (kept.open(&inputs, reporter)?, rest.open(&inputs, reporter)?);
+    let mut kept = kept.open_lines(&inputs, &mut settings, reporter)?;
+    let mut rest = rest.open_lines(&inputs, &mut settings, reporter)?;
     let sinks = Outputs { kept: kept.writer(), rest: rest.writer() };
-    let report = job.run(settings, sinks).map_err(IntoPyErr::into_py_err)?;
+    let report = job.run(&settings, sinks).map_err(IntoPyErr::into_py_err)?;
     reporter.flush()?;
     rest.finish()?;
     Ok((report, kept.finish()?))

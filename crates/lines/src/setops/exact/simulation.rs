@@ -381,8 +381,13 @@ impl Run<'_> {
             }
             self.read(input);
         }
-        let built = |other: &Sample| build.iter().any(|input| std::ptr::eq(*input, other));
-        sizes.others.iter().filter(|other| !built(other)).for_each(|other| self.read(other));
+        let is_built = |at: usize| match (seed, op) {
+            (BuildSide::First, _) => false,
+            (BuildSide::Others(nth), SetOp::Common) => at == nth,
+            (BuildSide::Others(_), _) => true,
+        };
+        let others = sizes.others.iter().enumerate();
+        others.filter(|(at, _)| !is_built(*at)).for_each(|(_, other)| self.read(other));
         let inserts = matches!((seed, op), (BuildSide::Others(_), SetOp::Diff | SetOp::Dedup));
         let free = (capacity - entries) as f64;
         if !inserts || kept <= free {
