@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(pointer) = text.parse::<JsonPointer>() else { return };
     assert_eq!(pointer.to_string(), text);
     let key = |pointers: Vec<JsonPointer>| {
-        KeySpec { fields: Fields::Json(JsonValues(pointers)), transforms: vec![] }.key(record)
+        KeySpec { fields: Fields::Json(JsonValues(pointers)), ..KeySpec::default() }.key(record)
     };
     let one = key(vec![pointer.clone()]);
     let two = key(vec![pointer.clone(), pointer]);

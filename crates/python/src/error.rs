@@ -357,6 +357,11 @@ fn argument(setting: Setting) -> &'static str {
         Setting::KeysOnly => "keys_only=",
         Setting::KeyTransform => "key_transform=",
         Setting::Sums => "sums=",
+        Setting::BadRecords => "bad_records=",
+        Setting::Nulls => "nulls=",
+        Setting::Empty => "empty=",
+        Setting::SkipLines => "skip_lines=",
+        Setting::Comment => "comment=",
     }
 }
 

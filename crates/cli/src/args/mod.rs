@@ -14,6 +14,7 @@ mod manual;
 mod options_page;
 mod plan;
 mod probe;
+mod records;
 mod secret;
 mod setops;
 

@@ -13,7 +13,7 @@ use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &args.inputs.sources(), &progress)?;
     let inputs = args.inputs.sources();
     let members = args.assert_members.file.as_ref().map(Source::from_arg);
     let all = [inputs.clone(), members.iter().cloned().collect()].concat();

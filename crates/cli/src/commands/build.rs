@@ -17,7 +17,7 @@ use crate::text;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
-    let settings = settings(&args.engine, &args.fields, &progress);
+    let settings = settings(&args.engine, &args.fields, &args.inputs.sources(), &progress)?;
     let files = args.inputs.sources();
     let inputs = match args.counts || args.prefix_from_name {
         true => vec![Source::Counted(args.inputs.counted_lists(args.prefix_from_name))],

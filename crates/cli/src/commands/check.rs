@@ -22,7 +22,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         &args.engine.verbosity,
         prints_lines(args.count, args.output.as_deref()),
     );
-    let mut settings = settings(&args.engine, &args.fields, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &args.sources(), &progress)?;
     settings.keys_only = args.rows.keys_only;
     settings.binary_output = !is_terminal(args.output.as_deref());
     filter_file::check_memory_limit(settings.memory_limit)?;

@@ -11,7 +11,7 @@ use crate::terminal::progress::ProgressReporter;
 pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
     let prints = prints_lines(false, args.output.as_deref());
     let progress = ProgressReporter::new(&args.engine.verbosity, prints);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &args.inputs.sources(), &progress)?;
     settings.keys_only = args.rows.keys_only;
     if args.engine.temp_dir.is_some() {
         check_temp_dir(&settings.temp_dir)?;

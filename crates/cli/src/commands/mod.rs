@@ -36,6 +36,7 @@ use petal_lines::{ErrorKind, SetOp, Settings, Source};
 
 use crate::args::{Cli, Clock, Command, EngineArgs, FieldArgs};
 use crate::error::{Failure, Outcome, Result, messages};
+use crate::files::bad_records;
 use crate::files::output::Output;
 use crate::html::Page;
 use crate::process::streams::is_stdout_closed;
@@ -107,12 +108,13 @@ fn op_name(op: SetOp) -> &'static str {
     }
 }
 
-/// Returns the settings of the file engine.
+/// Returns the settings of the file engine for a job on these inputs.
 fn settings<'a>(
     engine: &EngineArgs,
     fields: &FieldArgs,
+    inputs: &[Source],
     progress: &'a ProgressReporter,
-) -> Settings<'a> {
+) -> Result<Settings<'a>> {
     let mut settings = Settings::new(engine.memory.bytes());
     if let Some(jobs) = engine.jobs {
         settings.jobs = jobs.into();
@@ -126,7 +128,11 @@ fn settings<'a>(
     settings.text = engine.text;
     settings.keys = Arc::new(engine.keys.spec(fields));
     settings.progress = progress;
-    settings
+    settings.left_out = progress.left_out().clone();
+    if let Some(path) = engine.keys.bad_file() {
+        settings.left_out.write_bad_to(bad_records::create(path, inputs)?);
+    }
+    Ok(settings)
 }
 
 /// Adds the name of the filter file to an error of the filter.

@@ -30,7 +30,7 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
         prints_lines(args.count, args.output.as_deref()),
     );
     // The keys are listed one per line.
-    let settings = settings(&args.engine, &FieldArgs::default(), &progress);
+    let settings = settings(&args.engine, &FieldArgs::default(), &[args.keys()], &progress)?;
     let (keys, list) = (args.keys(), args.list());
     let mut inputs = vec![keys.clone()];
     inputs.extend(list.clone());

@@ -16,7 +16,7 @@ use crate::text;
 pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let prints_lines = args.missing.as_deref() == Some(Path::new("-"));
     let progress = ProgressReporter::new(&args.engine.verbosity, prints_lines);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &args.inputs.sources(), &progress)?;
     settings.binary_output = !args.missing.as_deref().is_some_and(|path| is_terminal(Some(path)));
     let inputs = args.inputs.sources();
     filter_file::refuse_address(&args.filter)?;

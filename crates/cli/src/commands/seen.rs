@@ -29,7 +29,7 @@ use crate::text;
 
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
+    let mut settings = settings(&args.engine, &args.fields, &args.inputs.sources(), &progress)?;
     settings.follow = args.follow;
     let inputs = args.inputs.sources();
     if args.follow && inputs.contains(&Source::Stdin) {

@@ -56,6 +56,11 @@ fn flag(setting: Setting) -> &'static str {
         Setting::KeysOnly => "--keys-only",
         Setting::KeyTransform => "--key-transform",
         Setting::Sums => "--sums",
+        Setting::BadRecords => "--bad-records",
+        Setting::Nulls => "--nulls",
+        Setting::Empty => "--empty",
+        Setting::SkipLines => "--skip-lines",
+        Setting::Comment => "--comment",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Filter files, outputs and locks.
 
+pub(crate) mod bad_records;
 pub(crate) mod filter_file;
 pub(crate) mod foreign_file;
 pub(crate) mod key_fields;

@@ -59,6 +59,16 @@ pub enum Setting {
     KeyTransform,
     /// Whether the keys are hashes in lines of checksum files.
     Sums,
+    /// What happens with records without a key.
+    BadRecords,
+    /// How keys with a value that is `null` compare.
+    Nulls,
+    /// How empty keys compare.
+    Empty,
+    /// The number of lines before the records.
+    SkipLines,
+    /// The start of lines that are no records.
+    Comment,
 }
 
 impl Setting {
@@ -92,6 +102,11 @@ impl Setting {
             Self::KeysOnly => "keys_only",
             Self::KeyTransform => "key_transform",
             Self::Sums => "checksum",
+            Self::BadRecords => "bad_records",
+            Self::Nulls => "nulls",
+            Self::Empty => "empty",
+            Self::SkipLines => "skip_lines",
+            Self::Comment => "comment",
         }
     }
 }
