@@ -90,7 +90,7 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use input::{
-    BadRecord, CountedLists, LeftOutCounts, LeftOutRecords, Source, Spellings, compressed_extension,
+    CountedLists, LeftOutCounts, LeftOutRecords, Source, Spellings, compressed_extension,
 };
 pub use job_context::spelling_differences;
 pub use keys::{

@@ -7,7 +7,6 @@ use petal_lines::{Alike, RecordRules};
 
 /// Options of all commands that read records.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Records")]
 pub(crate) struct RecordArgs {
     /// What to do with records without a key, such as invalid JSON: stop with an error,
     /// skip them, or write them to FILE and go on [default: stop]

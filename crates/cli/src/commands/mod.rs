@@ -36,7 +36,6 @@ use petal_lines::{ErrorKind, SetOp, Settings, Source};
 
 use crate::args::{Cli, Clock, Command, EngineArgs, FieldArgs};
 use crate::error::{Failure, Outcome, Result, messages};
-use crate::files::bad_records;
 use crate::files::output::Output;
 use crate::html::Page;
 use crate::process::streams::is_stdout_closed;
@@ -130,7 +129,7 @@ fn settings<'a>(
     settings.progress = progress;
     settings.left_out = progress.left_out().clone();
     if let Some(path) = engine.keys.bad_file() {
-        settings.left_out.write_bad_to(bad_records::create(path, inputs)?);
+        settings.left_out.write_bad_to(path, inputs)?;
     }
     Ok(settings)
 }

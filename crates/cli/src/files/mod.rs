@@ -1,6 +1,5 @@
 //! Filter files, outputs and locks.
 
-pub(crate) mod bad_records;
 pub(crate) mod filter_file;
 pub(crate) mod foreign_file;
 pub(crate) mod key_fields;

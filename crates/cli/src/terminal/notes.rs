@@ -1,6 +1,6 @@
 //! The texts of notes and warnings about a running job.
 
-use petal_lines::{BadRecord, JsonPointer, LeftOutCounts, Note};
+use petal_lines::{JsonPointer, Note};
 
 use crate::text;
 
@@ -114,26 +114,6 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
         Note::Expecting { wrong_lines, fpr } => Message::Note(expecting(wrong_lines, fpr)),
         _ => return None,
     })
-}
-
-/// Returns what is printed about the records that were left out; `None` if there are none.
-pub(super) fn left_out(counts: LeftOutCounts, first_bad: Option<BadRecord>) -> Option<String> {
-    let LeftOutCounts { bad, nulls, empty } = counts;
-    let kinds =
-        [(bad, "without a key"), (nulls, "with a null value"), (empty, "with an empty key")];
-    let mut parts: Vec<_> = kinds
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, kind)| {
-            let records = if count == 1 { "record" } else { "records" };
-            format!("{} {records} {kind}", text::count(count))
-        })
-        .collect();
-    if let (Some(BadRecord { input, line, problem }), Some(part)) = (first_bad, parts.first_mut()) {
-        let first = if bad == 1 { "" } else { "the first " };
-        *part = format!("{part} ({first}at {} line {line}: {problem})", name(&input));
-    }
-    (!parts.is_empty()).then(|| format!("warning: left out {}", parts.join(", ")))
 }
 
 fn grown(input: &str, read: u64, added: u64, cut: bool) -> String {

@@ -192,8 +192,8 @@ impl ProgressReporter {
     /// Removes the progress bar, and prints how many records were left out. With `--verbose`, prints the
     /// last phase and the memory.
     pub(crate) fn finish(&self) {
-        let text = notes::left_out(self.left_out.counts(), self.left_out.first_bad());
-        text.into_iter().for_each(|text| self.print_once(text));
+        let left_out = self.left_out.summary();
+        left_out.into_iter().for_each(|text| self.print_once(format!("warning: {text}")));
         if let Some(line) = self.phases.as_ref().and_then(PhaseLog::end) {
             self.print(&line);
             self.print(&format!("memory: {} at most", text::size(memory::peak())));

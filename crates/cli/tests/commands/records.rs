@@ -28,7 +28,8 @@ enum Form {
 
 /// Returns a record as it is in the file and as it is printed.
 fn record(form: Form, rng: &mut Rng) -> (String, String, Kind) {
-    let value = rng.pick(&["a", "b", "c", "dé", "e f"]).to_string() + rng.pick(&["", "1", "22"]);
+    let value = rng.pick(&["a", "b", "c", "dé", "e f"]).to_string();
+    let value = value + rng.pick::<&str>(&["", "1", "22"]);
     let other = rng.below(3);
     if form == Form::Csv {
         let (text, kind) = match rng.below(10) {
@@ -170,7 +171,15 @@ fn job(dir: &TestDir, seed: u64) {
         let report: serde_json::Value = serde_json::from_slice(&dir.read("report")).unwrap();
         let found = ["bad", "nulls", "empty"].map(|name| report["left_out"][name].as_u64());
         assert_eq!(found, counts.map(Some), "{context}");
-        assert_eq!(String::from_utf8(dir.read("bad")).unwrap(), bad, "{context}");
+        // A stream is read first, to a copy.
+        let in_any_order = |text: &str| {
+            let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            lines
+        };
+        let found = String::from_utf8(dir.read("bad")).unwrap();
+        assert_eq!(in_any_order(&found), in_any_order(&bad), "{context}");
+        assert!(found == bad || !before.is_empty(), "{context}");
     }
 }
 
@@ -265,7 +274,7 @@ fn errors_name_the_place_in_the_file_and_both_options() {
     let cases = [
         (
             "dedup a.csv --skip-lines 1 --comment # --column v",
-            "a.csv: the record at byte 25 (line 6): has 1 field",
+            "a.csv: the record at byte 22 (line 6): has 1 field",
         ),
         (
             "dedup j --json-key /u",

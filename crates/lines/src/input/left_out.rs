@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{LineWriter, Write as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Error, Result};
+use super::source::Source;
+use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
+use crate::numbers::format_count;
 
 /// The records that a job has left out. Clones share them.
 ///
@@ -19,7 +23,7 @@ struct State {
     first_bad: Option<BadRecord>,
     /// The position in each input from which on no record was counted.
     counted_to: HashMap<String, u64>,
-    sink: Option<Box<dyn Write + Send>>,
+    sink: Option<LineWriter<File>>,
 }
 
 /// How many records a job has left out.
@@ -33,23 +37,12 @@ pub struct LeftOutCounts {
     pub empty: u64,
 }
 
-impl LeftOutCounts {
-    /// Returns the number of all records that were left out.
-    #[must_use]
-    pub fn total(self) -> u64 {
-        self.bad + self.nulls + self.empty
-    }
-}
-
 /// A record without a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadRecord {
-    /// The input.
-    pub input: String,
+struct BadRecord {
+    input: String,
     /// The line on which it begins, from 1.
-    pub line: u64,
-    /// What is wrong with it.
-    pub problem: String,
+    line: u64,
+    problem: String,
 }
 
 /// Why a record is left out.
@@ -60,18 +53,24 @@ pub(super) enum Reason {
 }
 
 impl LeftOutRecords {
-    /// Writes the records without a key to `sink` from now on, each as it was, with an LF.
-    pub fn write_bad_to(&self, sink: Box<dyn Write + Send>) {
-        self.lock().sink = Some(sink);
-    }
-
-    /// Writes what is buffered, and forgets the sink.
+    /// Creates a file, or empties it, and writes the records without a key to it: each as it was, with an
+    /// LF, as soon as it is read.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn finish_bad(&self) -> io::Result<()> {
-        let sink = self.lock().sink.take();
-        sink.map_or(Ok(()), |mut sink| sink.flush())
+    /// If the file is one of the inputs, or cannot be created.
+    pub fn write_bad_to(&self, path: &Path, inputs: &[Source]) -> Result<()> {
+        let failed = |problem: String| Error::new(ErrorKind::File, problem).of(path.display());
+        if let Ok(data) = std::fs::metadata(path)
+            && inputs.iter().any(|input| input.is(&data))
+        {
+            return Err(
+                failed("is an input, too".to_owned()).advise(Advice::Change(Setting::BadRecords))
+            );
+        }
+        let file = File::create(path)
+            .map_err(|error| failed(format!("cannot create: {}", io_text(&error))))?;
+        self.lock().sink = Some(LineWriter::new(file));
+        Ok(())
     }
 
     /// Returns the counts so far.
@@ -80,10 +79,29 @@ impl LeftOutRecords {
         self.lock().counts
     }
 
-    /// Returns the first record without a key that was left out.
+    /// Returns what was left out, with the first record without a key; `None` if nothing was.
     #[must_use]
-    pub fn first_bad(&self) -> Option<BadRecord> {
-        self.lock().first_bad.clone()
+    pub fn summary(&self) -> Option<String> {
+        let state = self.lock();
+        let LeftOutCounts { bad, nulls, empty } = state.counts;
+        let kinds =
+            [(bad, "without a key"), (nulls, "with a null value"), (empty, "with an empty key")];
+        let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
+        let mut parts: Vec<_> = kinds
+            .map(|(count, kind)| {
+                let records = if count == 1 { "record" } else { "records" };
+                format!("{} {records} {kind}", format_count(count))
+            })
+            .collect();
+        if let (Some(BadRecord { input, line, problem }), Some(part)) =
+            (&state.first_bad, parts.first_mut())
+        {
+            // The rest says how to correct it.
+            let problem = problem.split("; ").next().unwrap_or_default();
+            let first = if bad == 1 { "" } else { "the first " };
+            part.push_str(&format!(" ({first}at {input} line {line}: {problem})"));
+        }
+        (!parts.is_empty()).then(|| format!("left out {}", parts.join(", ")))
     }
 
     /// Counts a record, which begins at this byte and line, unless it was counted.

@@ -66,7 +66,7 @@ pub use compression::compressed_extension;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
 pub(crate) use header::MARK;
-pub use left_out::{BadRecord, LeftOutCounts, LeftOutRecords};
+pub use left_out::{LeftOutCounts, LeftOutRecords};
 #[cfg(test)]
 pub(crate) use open::trickle;
 pub(crate) use open::{open_all, open_followed};
