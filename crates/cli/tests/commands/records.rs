@@ -278,11 +278,11 @@ fn errors_name_the_place_in_the_file_and_both_options() {
         ),
         (
             "dedup j --json-key /u",
-            "j: the record at byte 18 (line 2): is no JSON: the file ends within an array",
+            "j: the record at byte 17 (line 2): is no JSON: the file ends within an array",
         ),
         (
             "dedup k --json-key /u",
-            "k: the record at byte 10 (line 1): is no JSON: expected a value, or a comma",
+            "k: the record at byte 9 (line 1): is no JSON: expected a value, or a comma",
         ),
         (
             "dedup open.csv --column v --comment #",
@@ -290,7 +290,7 @@ fn errors_name_the_place_in_the_file_and_both_options() {
         ),
         (
             "dedup a.csv --bad-records a.csv --column 1",
-            "a.csv: is an input, too; name another file",
+            "a.csv: is an input, too; change --bad-records",
         ),
         ("dedup a.csv --bad-records x -o x --column 1", "is used for two outputs"),
         ("dedup a.csv --bad-records -", "expected stop, skip or the name of a file"),

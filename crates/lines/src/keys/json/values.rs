@@ -157,8 +157,10 @@ pub(crate) fn is_text(values: &JsonValues, bytes: &[u8], ended: bool) -> Option<
     let mut scan = ValueScan::new(false);
     match scan.next(line, false) {
         Some(Part::Value { length, misplaced: false }) => {
-            let more = line[length..].iter().any(|byte| !is_space(*byte));
-            if more { Some(true) } else { line_end.map(|_| false).or(unknown) }
+            match line[length..].iter().find(|byte| !is_space(**byte)) {
+                Some(byte) => Some(b"{[".contains(byte)),
+                None => line_end.map(|_| false).or(unknown),
+            }
         }
         Some(_) => Some(false),
         None if line_end.is_none() => unknown,
@@ -254,6 +256,8 @@ mod tests {
             ("", "/a", false),
             ("\n \n", "/a", false),
             ("{\"a\":1}{\"a\":2}\n", "/a", true),
+            ("{\"a\":1} [\n", "/a", true),
+            ("{\"a\":1} x\n", "/a", false),
             ("{\n\"a\":1}\n", "/a", true),
             (" {\"a\":1,\r\n\"b\":2}\n", "/a", true),
             ("[1]\n[2]\n", "/0", false),
