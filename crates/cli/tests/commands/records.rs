@@ -313,7 +313,7 @@ fn errors_name_the_place_in_the_file_and_both_options() {
 }
 
 #[test]
-fn names_that_a_header_has_twice_are_told() {
+fn header_with_two_equal_names_is_reported() {
     let dir = TestDir::new();
     dir.write("a.csv", "u,v,u\n1,2,3\n");
     let run = dir.run("dedup a.csv --column v");

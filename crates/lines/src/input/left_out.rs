@@ -1,4 +1,5 @@
-//! Records that are left out of the inputs of a job, as the rules of its keys say.
+//! Records that are left out of the inputs of a job, as the rules of its keys say, and the error of those
+//! that are not.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::source::Source;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
+use crate::keys::{Fields, KeyProblem};
 use crate::numbers::format_count;
 
 /// The records that a job has left out. Clones share them.
@@ -149,5 +151,27 @@ impl LeftOutRecords {
 impl fmt::Debug for LeftOutRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.counts().fmt(f)
+    }
+}
+
+/// Returns the error of a record without a key, at this byte of the file, on this line if it is known.
+pub(crate) fn no_key(
+    name: &str,
+    fields: &Fields,
+    problem: KeyProblem,
+    at: u64,
+    line: Option<u64>,
+) -> Error {
+    let error = Error::input(name, format!(": {}", problem.text));
+    let error = match (fields, line) {
+        (Fields::Line | Fields::Checksum(_), None) => error.at_counted_line(at),
+        (Fields::Line | Fields::Checksum(_), Some(line)) => error.at_numbered_line(at, line),
+        (_, None) => error.at_record(at),
+        (_, Some(line)) => error.at_numbered_record(at, line),
+    };
+    match fields {
+        _ if problem.is_other_shape => error.advise(Advice::MatchKeys),
+        Fields::Checksum(_) => error.advise(Advice::Omit(Setting::Sums)),
+        _ => error,
     }
 }

@@ -66,11 +66,12 @@ pub use compression::compressed_extension;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
 pub(crate) use header::MARK;
+pub(crate) use left_out::no_key;
 pub use left_out::{LeftOutCounts, LeftOutRecords};
 #[cfg(test)]
 pub(crate) use open::trickle;
 pub(crate) use open::{open_all, open_followed};
-pub(crate) use records::{no_key, open_table, read_keys, select};
+pub(crate) use records::{open_table, read_keys, select};
 pub(crate) use samples::{DecompressedLength, decompressed_sample};
 pub use source::{CountedLists, Source};
 pub use spellings::Spellings;

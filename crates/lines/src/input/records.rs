@@ -11,7 +11,7 @@ use super::stream::Chained;
 use super::{Input, Open};
 use crate::error::{Advice, Error, Result, Setting};
 use crate::files::{ByteRange, InputFile};
-use crate::keys::{Dialect, Fields, HeaderProblem, KeyProblem, KeySpec, Keys, RowKeys};
+use crate::keys::{Dialect, Fields, HeaderProblem, KeySpec, Keys, RowKeys};
 use crate::progress::Progress;
 use crate::tables::{Shares, Table, TableSource};
 
@@ -92,28 +92,6 @@ pub(crate) fn select(mut input: Input, json_text: bool, longest: u64) -> Result<
         input.selection = Some(selection);
     }
     Ok(input)
-}
-
-/// Returns the error of a record without a key, at this byte of the file, on this line if it is known.
-pub(crate) fn no_key(
-    name: &str,
-    fields: &Fields,
-    problem: KeyProblem,
-    at: u64,
-    line: Option<u64>,
-) -> Error {
-    let error = Error::input(name, format!(": {}", problem.text));
-    let error = match (fields, line) {
-        (Fields::Line | Fields::Checksum(_), None) => error.at_counted_line(at),
-        (Fields::Line | Fields::Checksum(_), Some(line)) => error.at_numbered_line(at, line),
-        (_, None) => error.at_record(at),
-        (_, Some(line)) => error.at_numbered_record(at, line),
-    };
-    match fields {
-        _ if problem.is_other_shape => error.advise(Advice::MatchKeys),
-        Fields::Checksum(_) => error.advise(Advice::Omit(Setting::Sums)),
-        _ => error,
-    }
 }
 
 /// Opens the table, if the input is one: number `number` of a job with this memory limit. What

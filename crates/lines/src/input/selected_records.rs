@@ -13,8 +13,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::left_out::{LeftOutRecords, Reason};
-use super::records::no_key;
+use super::left_out::{LeftOutRecords, Reason, no_key};
 use crate::error::{Error, Result};
 use crate::keys::{
     Alike, Dialect, EndScan, Fields, KeyKind, KeySpec, Spare, ValuePart, ValueScan, append_compact,
@@ -72,11 +71,11 @@ impl Scan {
 
 /// What the next bytes are.
 enum Found {
-    /// A record of so many bytes, with its delimiter.
+    /// A record of `length` bytes; `whole`: with its delimiter.
     Record { length: usize, whole: usize },
-    /// So many bytes that are no record.
+    /// Bytes that are no record.
     Nothing(usize),
-    /// So many bytes that cannot be a record, and why.
+    /// Bytes that cannot be a record, and why.
     Bad(usize, &'static str),
     /// The file ends where it cannot.
     BadEnd(&'static str),

@@ -82,8 +82,7 @@ impl KeySpec {
         Ok(key)
     }
 
-    /// Appends the key of a record to `key`, unless it is of a kind that the rules treat differently.
-    /// Returns the kind.
+    /// Appends the key of a record to `key`, unless the rules treat it differently. Returns what it is.
     ///
     /// # Errors
     /// As of [`append_key`](Self::append_key).

@@ -107,7 +107,7 @@ def common(
       `"distinct"` from all others, or `"drop"` their records [`"one"`].
     - `empty`: how empty keys compare, as for `nulls` [`"one"`].
     - `comment`: leave out lines that begin with this text, also before the header [none].
-    - `skip_lines`: leave out so many lines at the start of each file, before the header [0].
+    - `skip_lines`: number of lines to leave out at the start of each file, before the header [0].
     - `progress`: called as `progress(phase, done, total)` some ten times a second and at the start
       and end of each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the
       job.

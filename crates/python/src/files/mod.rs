@@ -26,6 +26,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::error::IntoPyErr;
 use job::Phase;
 use keys::KeyArgs;
 pub(crate) use keys::json_fields;
