@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     let key = |record: &[u8], numbers: &[usize]| {
         let numbers = numbers.iter().copied().map(Column::Number).collect();
         let fields = Fields::Columns(Columns { columns: numbers, ..columns.clone() });
-        KeySpec { fields, transforms: vec![] }.key(record)
+        KeySpec { fields, ..KeySpec::default() }.key(record)
     };
     for (record, fields) in model {
         // An empty line has every field, empty.

@@ -1,9 +1,9 @@
-//! The key of a value in a JSON record is the value that serde_json finds at the pointer. The first line
-//! is the pointer, the rest the record.
+//! The key of a value in a JSON record is the value that serde_json finds at the pointer, and the values of
+//! a text are those that serde_json finds. The first line is the pointer, the rest the record.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use petal_lines::{Fields, JsonPointer, JsonValues, KeySpec};
+use petal_lines::{Fields, JsonPointer, JsonValues, KeySpec, json_values};
 use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(pointer) = text.parse::<JsonPointer>() else { return };
     assert_eq!(pointer.to_string(), text);
     let key = |pointers: Vec<JsonPointer>| {
-        KeySpec { fields: Fields::Json(JsonValues(pointers)), transforms: vec![] }.key(record)
+        KeySpec { fields: Fields::Json(JsonValues(pointers)), ..KeySpec::default() }.key(record)
     };
     let one = key(vec![pointer.clone()]);
     let two = key(vec![pointer.clone(), pointer]);
@@ -27,6 +27,12 @@ fuzz_target!(|bytes: &[u8]| {
     // serde_json's values are limited in depth and in the range of numbers.
     let Ok(document) = serde_json::from_slice::<Value>(record) else { return };
     let key = one.unwrap();
+    assert_eq!(json_values(record, false), [record.trim_ascii()]);
+    assert_eq!(json_values(&[record, b" ", record].concat(), false), [record.trim_ascii(); 2]);
+    if let Value::Array(elements) = &document {
+        let found = json_values(record, true).into_iter().map(serde_json::from_slice::<Value>);
+        assert_eq!(found.collect::<Result<Vec<_>, _>>().unwrap(), *elements);
+    }
     let same = match document.pointer(text).unwrap_or(&Value::Null) {
         Value::Null => key == [0xff],
         Value::String(text) => key == text.as_bytes(),

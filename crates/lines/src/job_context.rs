@@ -1,13 +1,18 @@
 //! What a job works with: its settings, and the division of its memory. It opens the inputs, and makes
 //! the passes over them and the outputs.
 
+use std::collections::HashMap;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Advice, Error, Result, Setting};
-use crate::input::{ContentChecks, Input, Source, open_all, open_followed, open_table, read_keys};
-use crate::keys::{Columns, Fields, KeySpec, Quoting, Spelling, SpellingDifference};
+use crate::input::{
+    ContentChecks, Input, Source, open_all, open_followed, open_table, read_keys, select,
+};
+use crate::keys::{
+    Alike, Columns, Fields, KeySpec, Quoting, Spelling, SpellingDifference, field_values,
+};
 use crate::memory::Budget;
 use crate::output::{OutputStart, Outputs, Printer, RowFormat, RowLines, RowOutputs};
 use crate::progress::{Note, Progress};
@@ -60,6 +65,7 @@ impl<'a> JobContext<'a> {
         let described = Arc::default();
         let shares = table_shares(settings, &described);
         let keyed = |(number, input): (u64, Input)| {
+            let input = input.with_number(number);
             let input = read_keys(input, &settings.keys, longest, memory, progress)?;
             open_table(input, number, longest, budget.limit, memory, &shares)
         };
@@ -69,6 +75,7 @@ impl<'a> JobContext<'a> {
         let objects = inputs.iter().any(Input::is_object);
         let budget = if objects { budget.with_objects()? } else { budget };
         note_separators(&inputs, progress);
+        note_repeated_names(&inputs, progress);
         note_unused(settings, &inputs);
         let Some(first) = inputs.iter().find_map(Input::table) else {
             return Ok((Self { budget, ..context }, inputs));
@@ -82,15 +89,39 @@ impl<'a> JobContext<'a> {
         Ok((Self { budget: budget.with_tables(needed), ..context }, inputs))
     }
 
+    /// Opens the inputs of a job on filters, which have no keys that differ from all others.
+    pub(crate) fn open_for_filters(
+        settings: &'a Settings<'a>,
+        sources: &[Source],
+    ) -> Result<(Self, Vec<Input>)> {
+        let rules = &settings.keys.records;
+        if rules.makes_distinct() {
+            let setting =
+                if rules.nulls == Alike::Distinct { Setting::Nulls } else { Setting::Empty };
+            let problem = "a filter cannot tell a key from equal ones";
+            return Err(Error::setting_is(setting, problem).advise(Advice::Change(setting)));
+        }
+        Self::open(settings, sources)
+    }
+
     /// Opens the inputs of [`seen`](crate::seen), which may be followed.
     pub(crate) fn open_or_follow(
         settings: &'a Settings<'a>,
         sources: &[Source],
     ) -> Result<(Self, Vec<Input>)> {
         if !settings.follow {
-            return Self::open(settings, sources);
+            return Self::open_for_filters(settings, sources);
         }
         let context = Self::new(settings)?;
+        let rules = &settings.keys.records;
+        let has_header =
+            matches!(&settings.keys.fields, Fields::Columns(columns) if columns.has_header());
+        if rules.skip_lines > 0 || rules.comment.is_some() && has_header {
+            let setting = if rules.skip_lines > 0 { Setting::SkipLines } else { Setting::Comment };
+            let problem =
+                "a file that is followed may be replaced by one without lines before its header";
+            return Err(Error::setting_is(setting, problem).advise(Advice::Omit(setting)));
+        }
         let input = open_followed(sources, &content_checks(settings), &settings.keys)?;
         let input = match settings.keys.fields {
             // Waits until the header is written.
@@ -101,7 +132,7 @@ impl<'a> JobContext<'a> {
                 let (longest, memory) = (context.budget.longest_line, context.budget.decoder);
                 read_keys(input, &Arc::new(keys), longest, memory, settings.progress)?
             }
-            _ => input.with_keys(&settings.keys),
+            _ => select(input.with_keys(&settings.keys), false, context.budget.longest_line)?,
         };
         note_separators(std::slice::from_ref(&input), settings.progress);
         Ok((context, vec![input]))
@@ -206,8 +237,9 @@ impl<'a> JobContext<'a> {
 
 /// Returns the checks of the inputs' first bytes.
 pub(crate) fn content_checks(settings: &Settings<'_>) -> Arc<ContentChecks> {
-    let checks =
-        ContentChecks::new(settings.delimiter, settings.text).with_spellings(&settings.spellings);
+    let checks = ContentChecks::new(settings.delimiter, settings.text)
+        .with_spellings(&settings.spellings)
+        .with_left_out(&settings.left_out);
     Arc::new(match settings.keys.fields {
         Fields::Line if settings.keys.transforms.is_empty() => checks.with_line_ends(),
         Fields::Line | Fields::Checksum(_) => checks,
@@ -228,6 +260,24 @@ fn note_separators(inputs: &[Input], progress: &dyn Progress) {
     }
     for (separator, input, more) in found {
         progress.note(Note::Separator { input, more, separator });
+    }
+}
+
+/// Reports a header with two equal names.
+fn note_repeated_names(inputs: &[Input], progress: &dyn Progress) {
+    let mut repeated = inputs.iter().filter_map(|input| {
+        let names = field_values(input.header()?, input.csv_dialect()?);
+        let mut places = HashMap::new();
+        let pairs = names.into_iter().zip(1..).find_map(|(name, place)| {
+            let first = *places.entry(name.clone()).or_insert(place);
+            (first != place).then_some((name, [first, place]))
+        });
+        pairs.map(|(name, columns)| (input, name, columns))
+    });
+    if let Some((input, name, columns)) = repeated.next() {
+        let (input, more) = (input.name(), repeated.count() as u64);
+        let name = &String::from_utf8_lossy(&name);
+        progress.note(Note::RepeatedName { input, more, name, columns });
     }
 }
 

@@ -89,12 +89,14 @@ pub use filters::{
     with_spelling,
 };
 pub use fingerprint::fingerprints;
-pub use input::{CountedLists, Source, Spellings, compressed_extension};
+pub use input::{
+    CountedLists, LeftOutCounts, LeftOutRecords, Source, Spellings, compressed_extension,
+};
 pub use job_context::spelling_differences;
 pub use keys::{
-    Column, Columns, Dialect, Fields, HexShape, JsonPointer, JsonValues, KeySpec, OtherShape,
-    Quoting, RowKeys, Spelling, SpellingDifference, Transform, csv_records, parse_transforms,
-    transform_key, transforms_text,
+    Alike, Column, Columns, Dialect, Fields, HexShape, JsonPointer, JsonValues, KeySpec,
+    OtherShape, Quoting, RecordRules, RowKeys, Spelling, SpellingDifference, Transform,
+    csv_records, json_values, parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit, memory_for_filter};
 pub use numbers::{format_count, format_keys, format_number, format_rate, format_size};

@@ -88,6 +88,17 @@ pub enum Note<'a> {
         /// The byte between its fields.
         separator: u8,
     },
+    /// The header of a CSV input has a name twice.
+    RepeatedName {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs with such a header.
+        more: u64,
+        /// The name.
+        name: &'a str,
+        /// The numbers of the first two columns with it, counted from 1.
+        columns: [u64; 2],
+    },
     /// Some records of a CSV input do not have the separator. All have another byte that separates
     /// fields elsewhere, but for a title.
     Undivided {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::input::Spellings;
+use crate::input::{LeftOutRecords, Spellings};
 use crate::keys::KeySpec;
 use crate::memory::MemoryLimit;
 use crate::output::AppendedTo;
@@ -52,6 +52,8 @@ pub struct Settings<'a> {
     pub disk_usage: DiskUsage,
     /// How the keys are spelled that the job has read.
     pub spellings: Spellings,
+    /// The records that the job has left out, as the rules of `keys` say.
+    pub left_out: LeftOutRecords,
 }
 
 impl Default for Settings<'_> {
@@ -82,6 +84,7 @@ impl Settings<'_> {
             progress: &(),
             disk_usage: DiskUsage::default(),
             spellings: Spellings::default(),
+            left_out: LeftOutRecords::default(),
         }
     }
 }

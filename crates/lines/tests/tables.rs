@@ -222,7 +222,7 @@ fn read_rows(path: &Path, format: Format) -> Vec<Row> {
 fn keys_of(columns: &str) -> KeySpec {
     let columns = Columns::parse_list(columns).unwrap();
     let fields = Fields::Columns(Columns { columns, ..Columns::default() });
-    KeySpec { fields, transforms: vec![] }
+    KeySpec { fields, ..KeySpec::default() }
 }
 
 fn settings(columns: &str) -> Settings<'static> {

@@ -359,6 +359,11 @@ fn argument(setting: Setting) -> &'static str {
         // Python's jobs have none of these.
         Setting::Sums => "sums=",
         Setting::Counts => "counts=",
+        Setting::BadRecords => "bad_records=",
+        Setting::Nulls => "nulls=",
+        Setting::Empty => "empty=",
+        Setting::SkipLines => "skip_lines=",
+        Setting::Comment => "comment=",
     }
 }
 

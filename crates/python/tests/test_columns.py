@@ -287,7 +287,31 @@ def test_guessed_separators_that_differ_need_an_output(tmp_path: Path) -> None:
     ({"json_key": []}, ValueError, "json_key=: expected at least one JSON pointer"),
     ({"json_key": b"/a"}, TypeError, "json_key=: expected JSON pointers"),
     ({"json_key": [1]}, TypeError, "json_key=: expected JSON pointers"),
+    ({"nulls": "none"}, ValueError, "nulls=: expected 'one', 'distinct' or 'drop'"),
+    ({"empty": 1}, ValueError, "empty=: expected 'one', 'distinct' or 'drop'"),
+    ({"comment": ""}, TypeError, "comment=: expected the start of a line"),
+    ({"skip_lines": -1}, ValueError, "skip_lines=: expected an integer from 0"),
+    ({"bad_records": 1}, TypeError, "bad_records=: expected a path"),
 ])  # fmt: skip
 def test_wrong_arguments_are_refused(named: Path, arguments: dict, error: type, text: str) -> None:
     with pytest.raises(error, match=text):
         petal.dedup(named / "a.csv", **arguments)
+
+
+def test_records_that_are_left_out_are_counted_in_a_warning(tmp_path: Path) -> None:
+    path, bad = tmp_path / "a", tmp_path / "bad"
+    path.write_text('title\n# note\n{"u":"a"}\nbad\n{}\n{"u":null}\n{"u":"a"}\n{"u":""}\n')
+    options = {"json_key": "/u", "skip_lines": 1, "comment": "#", "bad_records": bad}
+    with pytest.warns(UserWarning, match=r"left out 1 record without a key \(at .* line 4: is no JSON"):
+        report = petal.dedup(path, nulls="distinct", **options)
+    assert list(report) == [b'{"u":"a"}', b"{}", b'{"u":null}', b'{"u":""}']
+    assert bad.read_bytes() == b"bad\n"
+    with pytest.warns(UserWarning, match="2 records with a null value, 1 record with an empty key"):
+        report = petal.dedup(path, nulls="drop", empty="drop", **options)
+    assert list(report) == [b'{"u":"a"}']
+    with pytest.raises(petal.PetalError, match="is an input, too; change bad_records="):
+        petal.dedup(path, json_key="/u", bad_records=path)
+    with pytest.raises(petal.InputError, match="line 4"):
+        petal.dedup(path, json_key="/u", skip_lines=1, comment=b"#")
+    with pytest.raises(ValueError, match="nulls=: a filter cannot tell a key from equal ones"):
+        petal.build(path, tmp_path / "f", json_key="/u", nulls="distinct", skip_lines=2)

@@ -1,9 +1,12 @@
 //! Options that say which bytes of a record are its key.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use petal_lines::{KeySpec, Transform};
 
 use super::FieldArgs;
+use super::records::RecordArgs;
 
 /// Options of all commands that compare, insert or look up records.
 #[derive(Args, Clone, Debug, Default)]
@@ -16,11 +19,22 @@ pub(crate) struct KeyArgs {
     /// registered-domain. A filter records its list and uses it for all lines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     key_transform: Vec<Transform>,
+    #[command(flatten)]
+    records: RecordArgs,
 }
 
 impl KeyArgs {
     /// Returns how the key of a record is made from these fields.
     pub(crate) fn spec(&self, fields: &FieldArgs) -> KeySpec {
-        KeySpec { fields: fields.fields(), transforms: self.key_transform.clone() }
+        KeySpec {
+            fields: fields.fields(),
+            transforms: self.key_transform.clone(),
+            records: self.records.rules(),
+        }
+    }
+
+    /// Returns the file for records without a key.
+    pub(crate) fn bad_file(&self) -> Option<&PathBuf> {
+        self.records.bad_file()
     }
 }

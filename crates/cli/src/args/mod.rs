@@ -16,6 +16,7 @@ mod manual;
 mod options_page;
 mod plan;
 mod probe;
+mod records;
 mod secret;
 mod setops;
 

@@ -14,8 +14,8 @@ use crate::terminal::progress::ProgressReporter;
 
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
     let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
+    let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
     let members = args.assert_members.file.as_ref().map(Source::from_arg);
     let mut all = inputs.clone();
     all.extend(members.iter().cloned().chain(args.inputs.lists.source()));

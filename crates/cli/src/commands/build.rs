@@ -20,16 +20,16 @@ use crate::text;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
-    let paths = input_paths(&args.inputs, settings.memory_limit)?;
+    let paths = input_paths(&args.inputs, args.engine.memory.bytes())?;
     let prefix_from_name = args.prefix_from_name;
     let (files, inputs) = if args.counts || prefix_from_name {
-        let files = paths.iter().map(Source::from_arg).collect();
+        let files: Vec<_> = paths.iter().map(Source::from_arg).collect();
         (files, vec![Source::Counted(CountedLists { paths, prefix_from_name })])
     } else {
         let files = sources(paths)?;
         (files.clone(), files)
     };
+    let mut settings = settings(&args.engine, &args.fields, &files, &progress)?;
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, (&files, &inputs), &progress);
     }

@@ -23,7 +23,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         &args.engine.verbosity,
         prints_lines(args.count, args.output.as_deref()),
     );
-    let mut settings = settings(&args.engine, &args.fields, &progress);
+    let inputs = inputs(&args.inputs(), args.engine.memory.bytes())?;
+    let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
     settings.keys_only = args.rows.keys_only;
     settings.binary_output = !is_terminal(args.output.as_deref());
     let outputs = LineOutputs::new(args.compress, &settings);
@@ -31,7 +32,6 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     settings.memory_limit = outputs.memory_beside(output_path.as_slice())?;
     filter_file::check_memory_limit(settings.memory_limit)?;
     let paths = args.filters();
-    let inputs = inputs(&args.inputs(), settings.memory_limit)?;
     let mut filters = Vec::with_capacity(paths.len());
     let mut left = settings.memory_limit;
     for path in &paths {

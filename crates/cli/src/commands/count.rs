@@ -12,7 +12,8 @@ use crate::terminal::progress::ProgressReporter;
 pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
     let prints = prints_lines(false, args.output.as_deref());
     let progress = ProgressReporter::new(&args.engine.verbosity, prints);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
+    let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
+    let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
     settings.keys_only = args.rows.keys_only;
     if args.engine.temp_dir.is_some() {
         check_temp_dir(&settings.temp_dir)?;
@@ -25,7 +26,6 @@ pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
         (None | Some(CountSort::Appearance), None) => CountOrder::Appearance,
         (_, top) => CountOrder::Count { top },
     };
-    let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
     let outputs = LineOutputs::new(args.compress, &settings);
     settings.memory_limit = outputs.memory_beside(&[args.output.as_deref()])?;
     let mut output = outputs.open(args.output.as_deref(), &inputs)?;

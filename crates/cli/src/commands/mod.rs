@@ -107,12 +107,13 @@ fn op_name(op: SetOp) -> &'static str {
     }
 }
 
-/// Returns the settings of the file engine.
+/// Returns the settings of the file engine for a job on these inputs.
 fn settings<'a>(
     engine: &EngineArgs,
     fields: &FieldArgs,
+    inputs: &[Source],
     progress: &'a ProgressReporter,
-) -> Settings<'a> {
+) -> Result<Settings<'a>> {
     let mut settings = Settings::new(engine.memory.bytes());
     if let Some(jobs) = engine.jobs {
         settings.jobs = jobs.into();
@@ -126,7 +127,11 @@ fn settings<'a>(
     settings.text = engine.text;
     settings.keys = Arc::new(engine.keys.spec(fields));
     settings.progress = progress;
-    settings
+    settings.left_out = progress.left_out().clone();
+    if let Some(path) = engine.keys.bad_file() {
+        settings.left_out.write_bad_to(path, inputs)?;
+    }
+    Ok(settings)
 }
 
 /// Adds the name of the filter file to an error of the filter.

@@ -31,11 +31,12 @@ pub(super) fn run(args: &ProbeArgs) -> Result<Outcome> {
         prints_lines(args.count, args.output.as_deref()),
     );
     // The keys are listed one per line.
-    let mut settings = settings(&args.engine, &FieldArgs::default(), &progress);
+    let keys = args.keys();
+    let listed = std::slice::from_ref(&keys);
+    let mut settings = settings(&args.engine, &FieldArgs::default(), listed, &progress)?;
     let outputs = LineOutputs::new(args.compress, &settings);
     let output_path = (!args.count).then_some(args.output.as_deref());
     settings.memory_limit = outputs.memory_beside(output_path.as_slice())?;
-    let keys = args.keys();
     let mut inputs = vec![keys.clone()];
     inputs.extend(args.lists.source());
     Source::check_streams(&inputs)?;

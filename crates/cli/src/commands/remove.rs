@@ -17,9 +17,9 @@ use crate::text;
 pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     let prints_lines = args.missing.as_deref() == Some(Path::new("-"));
     let progress = ProgressReporter::new(&args.engine.verbosity, prints_lines);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
-    settings.binary_output = !args.missing.as_deref().is_some_and(|path| is_terminal(Some(path)));
     let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
+    let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
+    settings.binary_output = !args.missing.as_deref().is_some_and(|path| is_terminal(Some(path)));
     filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&args.filter)?;
     let mut output = Output::open_as_named(&args.filter, &inputs)?;

@@ -30,9 +30,9 @@ use crate::text;
 
 pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, !args.count);
-    let mut settings = settings(&args.engine, &args.fields, &progress);
-    settings.follow = args.follow;
     let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
+    let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
+    settings.follow = args.follow;
     if args.follow && inputs.contains(&Source::Stdin) {
         let text = "standard input cannot be followed; name a file, or leave out --follow";
         return Err(Failure::Message(text.to_owned()));

@@ -10,7 +10,8 @@ use std::time::Instant;
 use libc::STDOUT_FILENO;
 use petal_lines::atomic_file::{canonical_path, descriptor_of};
 use petal_lines::{
-    Mode, Outputs, Report, SetJob, SetOp, Settings, Source, check_temp_dir, forget_work,
+    LeftOutCounts, Mode, Outputs, Report, SetJob, SetOp, Settings, Source, check_temp_dir,
+    forget_work,
 };
 use serde_json::{Map, Value, json};
 
@@ -101,7 +102,8 @@ impl Job<'_> {
             &engine.verbosity,
             prints_lines(result.count, result.output.as_deref()),
         );
-        let mut settings = settings(engine, fields, &progress);
+        let all: Vec<_> = first.iter().chain(&others).cloned().collect();
+        let mut settings = settings(engine, fields, &all, &progress)?;
         settings.work_dir.clone_from(&result.work_dir);
         settings.keys_only = result.rows.keys_only;
         settings.binary_output = !is_terminal(result.output.as_deref())
@@ -115,10 +117,11 @@ impl Job<'_> {
         } else {
             Mode::Exact { strategy: result.strategy.map(Into::into) }
         };
-        let all: Vec<_> = first.iter().chain(&others).cloned().collect();
         let file = |path: &Path| (path != Path::new("-")).then(|| path.to_owned());
         let result_path = result.output.as_deref().filter(|_| !result.count).and_then(file);
-        let other_paths = [dupes, result.report.as_deref()].into_iter().flatten().map(file);
+        let bad_file = engine.keys.bad_file().map(PathBuf::as_path);
+        let other_paths = [dupes, result.report.as_deref(), bad_file];
+        let other_paths = other_paths.into_iter().flatten().map(file);
         let output_paths: Vec<_> = [result_path].into_iter().chain(other_paths).collect();
         refuse_same_output(&output_paths, result.count)?;
         let outputs = LineOutputs::new(result.compress, &settings);
@@ -255,6 +258,8 @@ impl Run<'_> {
         add("memory_peak_bytes", memory::peak().into());
         add("disk_peak_bytes", settings.disk_usage.peak().into());
         add("jobs", settings.jobs.into());
+        let LeftOutCounts { bad, nulls, empty } = settings.left_out.counts();
+        add("left_out", json!({"bad": bad, "nulls": nulls, "empty": empty}));
         let text = format!("{:#}", Value::Object(fields));
         // The samples are on one line.
         let text = text.strip_suffix("\n}").unwrap_or(&text);

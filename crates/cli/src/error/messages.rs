@@ -57,6 +57,11 @@ fn flag(setting: Setting) -> &'static str {
         Setting::KeyTransform => "--key-transform",
         Setting::Sums => "--sums",
         Setting::Counts => "--counts",
+        Setting::BadRecords => "--bad-records",
+        Setting::Nulls => "--nulls",
+        Setting::Empty => "--empty",
+        Setting::SkipLines => "--skip-lines",
+        Setting::Comment => "--comment",
     }
 }
 

@@ -43,6 +43,12 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
             subject(&format!("the columns of {}", name(input)), more, "are", "are"),
             separator_name(separator),
         )),
+        Note::RepeatedName { input, more, name, columns: [one, other] } => {
+            Message::Warning(format!(
+                "{} two columns with the name {name:?}, {one} and {other}",
+                subject(&format!("the header of {}", self::name(input)), more, "has", "have"),
+            ))
+        }
         Note::Undivided { input, more, separator, found, title } => Message::Warning(format!(
             "some records of {} no {}, but all{} have {}; check --separator",
             subject(input, more, "have", "have"),

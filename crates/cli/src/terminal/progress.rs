@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use petal_lines::{Note, Progress};
+use petal_lines::{LeftOutRecords, Note, Progress};
 
 use super::job_progress::{JobProgress, TimeLeft};
 use super::notes::{self, Message};
@@ -27,6 +27,8 @@ pub(crate) struct ProgressReporter {
     job: Arc<JobProgress>,
     /// Warnings that were printed; each is printed once, even if an input is read twice.
     warned: Mutex<HashSet<String>>,
+    /// The records that the job leaves out.
+    left_out: LeftOutRecords,
 }
 
 /// The phases of the job, for `--verbose`.
@@ -87,7 +89,15 @@ impl ProgressReporter {
         });
         let lines = (show && !terminal).then(LineProgress::default);
         let phases = verbosity.verbose.then(PhaseLog::default);
-        Self { quiet: verbosity.quiet, bar, lines, phases, job, warned: Mutex::default() }
+        Self {
+            quiet: verbosity.quiet,
+            bar,
+            lines,
+            phases,
+            job,
+            warned: Mutex::default(),
+            left_out: LeftOutRecords::default(),
+        }
     }
 
     /// Creates a reporter that shows notes and warnings, but no progress.
@@ -99,7 +109,13 @@ impl ProgressReporter {
             phases: None,
             job: Arc::default(),
             warned: Mutex::default(),
+            left_out: LeftOutRecords::default(),
         }
+    }
+
+    /// Returns the records that the job leaves out.
+    pub(crate) fn left_out(&self) -> &LeftOutRecords {
+        &self.left_out
     }
 
     /// Prints a note or a warning, unless `--quiet`.
@@ -173,8 +189,11 @@ impl ProgressReporter {
         }
     }
 
-    /// Removes the progress bar. With `--verbose`, prints the last phase and the memory.
+    /// Removes the progress bar, and prints how many records were left out. With `--verbose`, prints the
+    /// last phase and the memory.
     pub(crate) fn finish(&self) {
+        let left_out = self.left_out.summary();
+        left_out.into_iter().for_each(|text| self.print_once(format!("warning: {text}")));
         if let Some(line) = self.phases.as_ref().and_then(PhaseLog::end) {
             self.print(&line);
             self.print(&format!("memory: {} at most", text::size(memory::peak())));

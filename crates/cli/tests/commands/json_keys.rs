@@ -237,7 +237,7 @@ fn lines_that_are_no_json_are_errors() {
         ),
         (
             "dedup deep --json-key /a",
-            "deep: the record at byte 0 (line 1): is no JSON: EOF while parsing",
+            "deep: the record at byte 1 (line 1): is no JSON: EOF while parsing",
         ),
         ("dedup a --json-key a", "expected a JSON pointer, such as /a"),
         ("dedup a --json-key /a~", "~ is written ~0"),

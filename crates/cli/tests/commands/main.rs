@@ -33,6 +33,7 @@ mod plan_shapes;
 mod probe;
 mod process;
 mod random_jobs;
+mod records;
 mod report;
 mod resume;
 mod secret_file;

@@ -62,6 +62,16 @@ pub enum Setting {
     Sums,
     /// Whether the lines are keys with counts.
     Counts,
+    /// What happens with records without a key.
+    BadRecords,
+    /// How keys with a value that is `null` compare.
+    Nulls,
+    /// How empty keys compare.
+    Empty,
+    /// The number of lines before the records.
+    SkipLines,
+    /// The start of lines that are no records.
+    Comment,
 }
 
 impl Setting {
@@ -96,6 +106,11 @@ impl Setting {
             Self::KeyTransform => "key_transform",
             Self::Sums => "checksum",
             Self::Counts => "counted",
+            Self::BadRecords => "bad_records",
+            Self::Nulls => "nulls",
+            Self::Empty => "empty",
+            Self::SkipLines => "skip_lines",
+            Self::Comment => "comment",
         }
     }
 }

@@ -136,6 +136,13 @@ impl Error {
         self
     }
 
+    /// Adds where the record begins, and the number of its line.
+    pub(crate) fn at_numbered_record(mut self, offset: u64, line: u64) -> Self {
+        let line = Some(line);
+        self.0.position = Some(Position { unit: "record", offset, counted: false, line });
+        self
+    }
+
     /// Adds one way to avoid the error.
     pub(crate) fn advise(mut self, advice: impl Into<Advice>) -> Self {
         self.0.advice.push(advice.into());

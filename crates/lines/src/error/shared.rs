@@ -205,6 +205,12 @@ impl Error {
         Self::of_output(ErrorKind::RestOutput, source)
     }
 
+    /// An error of writing the records without a key.
+    pub(crate) fn write_bad(source: io::Error) -> Self {
+        let problem = format!("cannot write: {}", io_text(&source));
+        Self::setting_is(Setting::BadRecords, problem).caused_by(source)
+    }
+
     fn of_output(kind: ErrorKind, source: io::Error) -> Self {
         // Rows are read while they are written, and the error may be one of reading.
         let source = match source.downcast::<Self>() {

@@ -31,7 +31,7 @@ impl AllowList {
     /// If an input cannot be read, or the memory limit is too low for its lines.
     pub fn read(settings: &Settings<'_>, inputs: &[Source]) -> Result<Self> {
         let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-        let (context, inputs) = JobContext::open(settings, inputs)?;
+        let (context, inputs) = JobContext::open_for_filters(settings, inputs)?;
         let inputs: Vec<_> = inputs.iter().collect();
         let hasher = LineHasher::random()?;
         let mut lines = Table::new(context.budget.work, 0)?;

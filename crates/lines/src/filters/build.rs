@@ -97,7 +97,7 @@ fn build_at_once(
     settings: &Settings<'_>,
     inputs: &[Source],
 ) -> Result<BuiltFilter> {
-    let (context, inputs) = JobContext::open(settings, inputs)?;
+    let (context, inputs) = JobContext::open_for_filters(settings, inputs)?;
     for attempt in 0..ATTEMPTS {
         let seed = spec.seed.wrapping_add(attempt);
         let hash = FilterSpec { seed, ..spec.clone() }.hash()?;
@@ -174,7 +174,7 @@ impl FixedJob<'_> {
                 self.hash,
                 |hashes| Ok(members.extend(hashes)?),
             )?;
-        let (context, others) = JobContext::open(self.settings, &self.spec.not_in)?;
+        let (context, others) = JobContext::open_for_filters(self.settings, &self.spec.not_in)?;
         let explain = |error| self.explain(error);
         let cascade = if others.iter().all(Input::is_repeatable) {
             let count = count_lines(self.settings, &self.spec.not_in)?;

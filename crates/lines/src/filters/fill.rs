@@ -40,7 +40,7 @@ pub struct RemoveCounts {
 /// # Errors
 /// If an input cannot be read, or only once.
 pub fn count_lines(settings: &Settings<'_>, sources: &[Source]) -> Result<u64> {
-    let (context, inputs) = JobContext::open(settings, sources)?;
+    let (context, inputs) = JobContext::open_for_filters(settings, sources)?;
     let opens_again = |(source, input): (&Source, &Input)| match source {
         Source::Counted(lists) => lists.is_repeatable(),
         _ => input.is_repeatable(),
@@ -69,7 +69,7 @@ pub fn fill<F: LineFilterMut + ?Sized>(
     inputs: &[Source],
     max_bytes: u64,
 ) -> Result<FillCounts> {
-    let (context, inputs) = JobContext::open(settings, inputs)?;
+    let (context, inputs) = JobContext::open_for_filters(settings, inputs)?;
     let inputs: Vec<_> = inputs.iter().collect();
     let hash = filter.member_hash();
     let mut new = 0;
@@ -133,7 +133,7 @@ pub fn remove(
     inputs: &[Source],
     missing: Option<&mut (dyn Write + Send)>,
 ) -> Result<RemoveCounts> {
-    let (context, inputs) = JobContext::open(settings, inputs)?;
+    let (context, inputs) = JobContext::open_for_filters(settings, inputs)?;
     let pass = context.pass();
     let outputs = Outputs { kept: missing, rest: None };
     let mut rows = context.row_outputs(outputs, &inputs)?;

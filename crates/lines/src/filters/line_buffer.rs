@@ -30,7 +30,7 @@ impl LineBuffer {
         each: u64,
     ) -> Result<Self> {
         let names: Vec<_> = inputs.iter().map(ToString::to_string).collect();
-        let (context, inputs) = JobContext::open(settings, inputs)?;
+        let (context, inputs) = JobContext::open_for_filters(settings, inputs)?;
         let inputs: Vec<_> = inputs.iter().collect();
         let mut buffer = Self::default();
         let fold = |batch: &Batch<'_>, _: &mut Scratch| {

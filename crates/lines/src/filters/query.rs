@@ -62,7 +62,7 @@ pub fn check<F: LineFilter + ?Sized>(
     options: CheckOptions<'_>,
     output: Option<&mut (dyn Write + Send)>,
 ) -> Result<CheckCounts> {
-    let (context, inputs) = JobContext::open(settings, inputs)?;
+    let (context, inputs) = JobContext::open_for_filters(settings, inputs)?;
     check_inputs(&context, filter, &inputs, options, output)
 }
 

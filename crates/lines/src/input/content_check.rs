@@ -16,6 +16,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::compression::Codec;
+use super::left_out::LeftOutRecords;
 use super::signatures::{Detection, detect};
 use super::spellings::Spellings;
 use crate::error::Result;
@@ -48,6 +49,8 @@ pub(crate) struct ContentChecks {
     columns: bool,
     /// Results of all inputs.
     spellings: Spellings,
+    /// The records that are left out of all inputs.
+    left_out: LeftOutRecords,
 }
 
 impl ContentChecks {
@@ -59,6 +62,16 @@ impl ContentChecks {
     /// Adds the results to those of other inputs of a job.
     pub(crate) fn with_spellings(self, spellings: &Spellings) -> Self {
         Self { spellings: spellings.clone(), ..self }
+    }
+
+    /// Adds the records that are left out to those of other inputs of a job.
+    pub(crate) fn with_left_out(self, left_out: &LeftOutRecords) -> Self {
+        Self { left_out: left_out.clone(), ..self }
+    }
+
+    /// Returns the records that are left out of all inputs.
+    pub(super) fn left_out(&self) -> &LeftOutRecords {
+        &self.left_out
     }
 
     /// Returns checks of files that are read as one input: their results are not kept.

@@ -266,7 +266,7 @@ mod tests {
     fn follow_columns(paths: &[PathBuf], list: &str, header: bool) -> Result<FollowedFiles> {
         let columns = Columns::parse_list(list).unwrap();
         let fields = Fields::Columns(Columns { columns, header, ..Columns::default() });
-        FollowedFiles::open(paths, &KeySpec { fields, transforms: vec![] }, b'\n')
+        FollowedFiles::open(paths, &KeySpec { fields, ..KeySpec::default() }, b'\n')
     }
 
     fn error(files: &mut FollowedFiles) -> String {

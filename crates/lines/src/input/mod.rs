@@ -28,10 +28,12 @@ mod counted;
 mod follow;
 mod follow_records;
 mod header;
+mod left_out;
 mod open;
 mod range_reader;
 mod records;
 mod samples;
+mod selected_records;
 mod signatures;
 mod source;
 mod spellings;
@@ -41,7 +43,7 @@ mod stream;
 mod tests;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,6 +51,7 @@ use self::compression::Codec;
 use self::content_check::Checked;
 use self::open::InputKind;
 use self::range_reader::{RangeReader, Skipping};
+use self::selected_records::{SelectedRecords, Selection};
 use crate::error::{Error, Result};
 use crate::files::{
     BlockSum, ByteRange, CheckTime, Checksum, FileIdentity, FileStat, InputFile, StreamSum,
@@ -63,10 +66,12 @@ pub use compression::compressed_extension;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
 pub(crate) use header::MARK;
+pub(crate) use left_out::no_key;
+pub use left_out::{LeftOutCounts, LeftOutRecords};
 #[cfg(test)]
 pub(crate) use open::trickle;
 pub(crate) use open::{open_all, open_followed};
-pub(crate) use records::{open_table, read_keys};
+pub(crate) use records::{open_table, read_keys, select};
 pub(crate) use samples::{DecompressedLength, decompressed_sample};
 pub use source::{CountedLists, Source};
 pub use spellings::Spellings;
@@ -100,6 +105,11 @@ pub(crate) struct Input {
     table: Option<Arc<Table>>,
     /// Whether a CSV input begins with a byte order mark.
     mark: bool,
+    /// Which records are left, if not all and the input can be read again. The portion then counts their
+    /// bytes.
+    selection: Option<Arc<Selection>>,
+    /// A number that no other input of the job has.
+    number: u64,
     /// What its records have shown.
     found: Arc<FoundValues>,
     /// The disk space of a spooled copy.
@@ -150,6 +160,8 @@ impl Input {
             guessed: false,
             table: None,
             mark: false,
+            selection: None,
+            number: 0,
             found: Arc::default(),
             _usage: None,
         }
@@ -179,6 +191,16 @@ impl Input {
     /// Sets how the keys of its records are made.
     pub(crate) fn with_keys(self, keys: &Arc<KeySpec>) -> Self {
         Self { keys: Arc::clone(keys), ..self }
+    }
+
+    /// Sets the number, which no other input of the job has.
+    pub(crate) fn with_number(self, number: u64) -> Self {
+        Self { number, ..self }
+    }
+
+    /// Returns the number, which no other input of the job has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Returns the table whose rows are the records.
@@ -274,7 +296,12 @@ impl Input {
 
     /// Returns whether any range of its bytes can be read, although it may begin within a record.
     pub(crate) fn has_positions(&self) -> bool {
-        self.is_repeatable() && self.codec().is_none() && !self.is_table()
+        self.is_repeatable() && self.codec().is_none() && !self.is_table() && !self.is_selected()
+    }
+
+    /// Returns whether some of its records are left out in each pass.
+    pub(crate) fn is_selected(&self) -> bool {
+        self.selection.is_some()
     }
 
     /// Returns whether the input can be read more than once.
@@ -292,7 +319,7 @@ impl Input {
     pub(crate) fn length(&self) -> Option<u64> {
         let whole = match &self.kind {
             InputKind::Stream(_) => None,
-            _ if self.codec().is_some() || self.is_table() => {
+            _ if self.codec().is_some() || self.is_table() || self.is_selected() => {
                 Some(self.decompressed.load(Ordering::Relaxed)).filter(|length| *length != UNKNOWN)
             }
             InputKind::Named { length, .. } => Some(*length),
@@ -304,7 +331,9 @@ impl Input {
     /// Returns the length of a file, and whether it is compressed and cannot be divided.
     pub(crate) fn file_length(&self) -> Option<(u64, bool)> {
         match &self.kind {
-            InputKind::Named { length, codec, .. } => Some((*length, codec.is_some())),
+            InputKind::Named { length, codec, .. } => {
+                Some((*length, codec.is_some() || self.is_selected()))
+            }
             InputKind::OpenFile { .. } | InputKind::Stream(_) => None,
         }
     }
@@ -394,6 +423,11 @@ impl Input {
                 "columns of records cannot be found from within a file; compare them on one machine",
             );
         }
+        if self.is_selected() {
+            return bad(
+                "records that are left out are found from its start; take all of it as one range",
+            );
+        }
         if self.codec().is_none() {
             self.portion = range;
             self.first_line = self.first_line.filter(|_| range.start == 0);
@@ -461,15 +495,51 @@ impl Input {
 
     /// Opens the input for a pass. A stream can be opened once. A decoder may use `memory` bytes.
     pub(crate) fn open(&self, memory: u64, progress: &dyn Progress) -> Result<Open> {
-        let reading = |e| Error::read(&self.name, e);
         if let InputKind::Stream(stream) = &self.kind {
             let stream = stream.lock().unwrap_or_else(|e| e.into_inner()).take();
-            let gone = || reading(io::Error::other("it was read already"));
+            let gone = || Error::read(&self.name, io::Error::other("it was read already"));
             return Ok(Open::Stream(stream.ok_or_else(gone)?));
         }
+        if let Some(selected) = self.open_selected(memory, progress)? {
+            let left = self.portion.start;
+            return Ok(Open::Stream(Box::new(Skipping { stream: selected, left })));
+        }
+        self.open_all_records(self.portion.start, memory, progress)
+    }
+
+    /// Opens the records that are left of a repeatable input from the first one on; `None` if all are.
+    fn open_selected(
+        &self,
+        memory: u64,
+        progress: &dyn Progress,
+    ) -> Result<Option<SelectedRecords>> {
+        let Some(selection) = &self.selection else { return Ok(None) };
+        let stream = match self.open_all_records(self.begin, memory, progress)? {
+            Open::Stream(stream) => stream,
+            // A selected input is not read by position.
+            Open::File { file, whole, .. } => Box::new(RangeReader::new(file, whole, None)),
+        };
+        Ok(Some(SelectedRecords::new(stream, Arc::clone(selection))))
+    }
+
+    /// Reads an input of which some records are left out, to count them.
+    pub(crate) fn count_left_out(&self, memory: u64, progress: &dyn Progress) -> Result<()> {
+        let Some(mut selected) = self.open_selected(memory, progress)? else { return Ok(()) };
+        let mut buffer = vec![0; 64 << 10];
+        while selected.read(&mut buffer).map_err(|error| Error::read(&self.name, error))? > 0 {
+            if progress.cancelled() {
+                return Err(Error::cancelled());
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a repeatable input from this byte on.
+    fn open_all_records(&self, start: u64, memory: u64, progress: &dyn Progress) -> Result<Open> {
+        let reading = |e| Error::read(&self.name, e);
         if let Some(table) = &self.table {
             let stream = table.keys(memory)?;
-            return Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })));
+            return Ok(Open::Stream(Box::new(Skipping { stream, left: start })));
         }
         let (file, range) = self.file(CheckTime::Before, progress)?;
         if self.is_file() {
@@ -478,15 +548,15 @@ impl Input {
         let sum = StreamSum::of(self.identity().filter(|_| self.portion.end == u64::MAX));
         let Some(codec) = self.codec() else {
             // Without a checksum the bytes before need not be read.
-            let left = if sum.is_some() { self.portion.start } else { 0 };
-            let start = (range.start + self.portion.start - left).min(range.end);
+            let left = if sum.is_some() { start } else { 0 };
+            let start = (range.start + start - left).min(range.end);
             let stream = RangeReader::new(file.sequential(), ByteRange { start, ..range }, sum);
             return Ok(Open::Stream(Box::new(Skipping { stream, left })));
         };
         let packed = RangeReader::new(file.sequential(), range, sum);
         let stream = compression::decode(codec, packed, memory).map_err(reading)?;
         let stream = Checked::new(stream, &self.name, &self.checks).within(Some(codec));
-        Ok(Open::Stream(Box::new(Skipping { stream, left: self.portion.start })))
+        Ok(Open::Stream(Box::new(Skipping { stream, left: start })))
     }
 
     /// Opens a file whose positions can be read, to look at some of its lines.

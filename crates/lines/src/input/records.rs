@@ -1,16 +1,17 @@
 //! How the keys of an input are made: what precedes its records, and tables.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use super::header::Start;
+use super::header::{MARK, Start};
 use super::open::InputKind;
 use super::range_reader::RangeReader;
+use super::selected_records::{Ends, SelectedRecords, Selection, is_selective};
 use super::stream::Chained;
 use super::{Input, Open};
 use crate::error::{Advice, Error, Result, Setting};
 use crate::files::{ByteRange, InputFile};
-use crate::keys::{Columns, Dialect, Fields, HeaderProblem, KeySpec, Keys, RowKeys};
+use crate::keys::{Dialect, Fields, HeaderProblem, KeySpec, Keys, RowKeys};
 use crate::progress::Progress;
 use crate::tables::{Shares, Table, TableSource};
 
@@ -27,16 +28,18 @@ pub(crate) fn read_keys(
     if input.is_table() {
         return Ok(input.with_keys(keys));
     }
+    // Lines without rules may be read from many places before their first bytes have arrived.
+    let has_preamble = keys.records.skip_lines > 0 || keys.records.comment.is_some();
+    if matches!(keys.fields, Fields::Line | Fields::Checksum(_)) && !has_preamble {
+        return select(input.with_keys(keys), false, longest);
+    }
+    let start = read_start(&mut input, keys, memory, longest, progress)?;
     let columns = match &keys.fields {
-        Fields::Line | Fields::Checksum(_) => return Ok(input.with_keys(keys)),
-        Fields::Json(_) => {
-            read_start(&mut input, None, longest, memory, progress)?;
-            return Ok(input.with_keys(keys));
-        }
         Fields::Columns(columns) => columns,
-        Fields::Rows(_) => return Ok(input),
+        Fields::Line | Fields::Checksum(_) | Fields::Json(_) | Fields::Rows(_) => {
+            return select(input.with_keys(keys), start.json_text, longest);
+        }
     };
-    let start = read_start(&mut input, Some(columns), longest, memory, progress)?;
     let (dialect, header) = (start.dialect.unwrap_or(Dialect::RFC), start.header.as_deref());
     input.guessed = start.guessed;
     let columns = match columns.resolved(dialect, header) {
@@ -54,12 +57,41 @@ pub(crate) fn read_keys(
         }
     };
     let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(keys) };
-    let lines_of = |header: &Vec<u8>| 1 + memchr::memchr_iter(b'\n', header).count() as u64;
-    input.first_line = Some(1 + start.header.as_ref().map_or(0, lines_of));
     let records = start.header.iter().map(|header| (0, &header[..]));
     input.found.look_at(&keys, records, &Keys::default());
     (input.header, input.mark) = (start.header, start.mark);
-    Ok(input.with_keys(&Arc::new(keys)))
+    select(input.with_keys(&Arc::new(keys)), false, longest)
+}
+
+/// Makes an input, whose keys are known, return only the records that its rules leave. `json_text`: they
+/// are values of a JSON text. A record may be `longest` bytes long.
+pub(crate) fn select(mut input: Input, json_text: bool, longest: u64) -> Result<Input> {
+    if !is_selective(&input.keys, json_text) {
+        return Ok(input);
+    }
+    let ends = match (&input.keys.fields, input.csv_dialect()) {
+        (Fields::Json(values), _) if json_text => Ends::Json { elements: values.are_named() },
+        (Fields::Rows(_), _) => Ends::Frame,
+        (_, Some(dialect)) => Ends::Csv(dialect),
+        _ => Ends::Line,
+    };
+    let selection = Arc::new(Selection {
+        name: input.name.clone(),
+        keys: Arc::clone(&input.keys),
+        ends,
+        delimiter: input.checks.delimiter(),
+        start: (input.byte(0), input.first_line.unwrap_or(1)),
+        longest,
+        left_out: input.checks.left_out().clone(),
+    });
+    if let InputKind::Stream(place) = &input.kind {
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = place.take().map(|stream| Box::new(SelectedRecords::new(stream, selection)) as _);
+    } else {
+        input.portion.start = 0;
+        input.selection = Some(selection);
+    }
+    Ok(input)
 }
 
 /// Opens the table, if the input is one: number `number` of a job with this memory limit. What
@@ -96,36 +128,41 @@ pub(crate) fn open_table(
     };
     let table = Arc::new(Table::open(source, columns, memory)?);
     let fields = Fields::Rows(RowKeys::new(table.key_columns()));
-    let transforms = input.keys.transforms.clone();
-    input.keys = Arc::new(KeySpec { fields, transforms });
+    input.keys = Arc::new(KeySpec { fields, ..KeySpec::clone(&input.keys) });
     input.table = Some(table);
-    Ok(input)
+    select(input, false, longest)
 }
 
-/// Reads a byte order mark, and with `columns` the dialect and a header of CSV. The input then
-/// begins after them.
+/// Reads what precedes the records. The input then begins after it.
 fn read_start(
     input: &mut Input,
-    columns: Option<&Columns>,
-    longest: u64,
+    keys: &KeySpec,
     memory: u64,
+    longest: u64,
     progress: &dyn Progress,
 ) -> Result<Start> {
     let mut stream = match input.open(memory, progress)? {
         Open::Stream(stream) => stream,
         Open::File { file, whole, .. } => Box::new(RangeReader::new(file, whole, None)),
     };
-    let start = Start::read(stream.as_mut(), &input.name, columns, longest, progress);
+    let delimiter = input.checks.delimiter();
+    let start = Start::read(stream.as_mut(), &input.name, keys, delimiter, longest, progress);
+    let mut start = start?;
+    // The mark of a first line belongs to it.
+    if start.lines == 0 && keys.fields == Fields::Line {
+        let mark = if start.mark { MARK } else { &[] };
+        start.rest.splice(..0, mark.iter().copied());
+        start.length = 0;
+    }
+    input.first_line = Some(1 + start.lines);
     if let InputKind::Stream(place) = &input.kind {
-        let mut start = start?;
-        input.skipped = start.length as u64;
+        input.skipped = start.length;
         let rest = std::mem::take(&mut start.rest);
         let place =
             place.lock().map(|mut place| *place = Some(Box::new(Chained::new(rest, stream))));
         place.map_err(|_| Error::read(&input.name, io::Error::other("it was read already")))?;
         return Ok(start);
     }
-    let start = start?;
-    (input.begin, input.portion.start) = (start.length as u64, start.length as u64);
+    (input.begin, input.portion.start) = (start.length, start.length);
     Ok(start)
 }

@@ -4,8 +4,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::Input;
-use super::compression;
+use super::compression::{self, Codec};
 use super::range_reader::RangeReader;
+use super::selected_records::SelectedRecords;
 use crate::error::{Error, Result};
 use crate::files::CheckTime;
 use crate::tables::Table;
@@ -25,12 +26,26 @@ pub(crate) fn decompressed_sample(
     input: &Input,
     max: u64,
     memory: u64,
-    mut show: impl FnMut(&[u8]),
+    show: impl FnMut(&[u8]),
 ) -> Result<Option<DecompressedLength>> {
+    if let Some(selected) = input.open_selected(memory, &())? {
+        return selected_sample(input, selected, max, memory, show).map(Some);
+    }
     if let Some(table) = &input.table {
         return table_sample(input, table, max, memory, show).map(Some);
     }
     let Some(codec) = input.codec() else { return Ok(None) };
+    compressed_sample(input, codec, max, memory, show).map(Some)
+}
+
+/// Calls `show` with the first `max` bytes of a compressed file, and returns its decompressed length.
+fn compressed_sample(
+    input: &Input,
+    codec: Codec,
+    max: u64,
+    memory: u64,
+    mut show: impl FnMut(&[u8]),
+) -> Result<DecompressedLength> {
     let (file, range) = input.file(CheckTime::Before, &())?;
     let packed = RangeReader::new(file.sequential(), range, None);
     let mut checked = None;
@@ -42,10 +57,45 @@ pub(crate) fn decompressed_sample(
         .map_err(|error| Error::read(&input.name, error))?;
     checked.unwrap_or(Ok(()))?;
     if went < max {
-        return Ok(Some(DecompressedLength::Exact(went)));
+        return Ok(DecompressedLength::Exact(went));
     }
     let share = took.max(1) as f64 / (range.end - range.start).max(1) as f64;
-    Ok(Some(DecompressedLength::Estimate((went as f64 / share) as u64)))
+    Ok(DecompressedLength::Estimate((went as f64 / share) as u64))
+}
+
+/// Calls `show` with the first records that are left of an input, about `max` bytes, and returns the
+/// length of all that are left.
+fn selected_sample(
+    input: &Input,
+    mut selected: SelectedRecords,
+    max: u64,
+    memory: u64,
+    mut show: impl FnMut(&[u8]),
+) -> Result<DecompressedLength> {
+    let (mut buffer, mut bytes) = (vec![0; 64 << 10], 0);
+    while bytes < max {
+        match selected.read(&mut buffer).map_err(|error| Error::read(&input.name, error))? {
+            0 => return Ok(DecompressedLength::Exact(bytes)),
+            got => {
+                show(&buffer[..got]);
+                bytes += got as u64;
+            }
+        }
+    }
+    let all = match (&input.table, input.codec(), input.range()) {
+        (Some(table), ..) => length_of(table_sample(input, table, max, memory, |_| ())?),
+        (_, Some(codec), _) => length_of(compressed_sample(input, codec, max, memory, |_| ())?),
+        (_, None, Some(range)) => range.end - range.start,
+        (_, None, None) => selected.taken(),
+    };
+    let share = bytes as f64 / selected.taken().max(1) as f64;
+    Ok(DecompressedLength::Estimate((all as f64 * share) as u64))
+}
+
+fn length_of(length: DecompressedLength) -> u64 {
+    match length {
+        DecompressedLength::Exact(bytes) | DecompressedLength::Estimate(bytes) => bytes,
+    }
 }
 
 /// Calls `show` with the first frames of a table, about `max` bytes, and returns the length of all

@@ -38,7 +38,7 @@ pub(crate) fn spool(input: Input, temp: &TempDir, progress: &dyn Progress) -> Re
     }
     input.checks.note(progress);
     let copy = of_spool(spool, input.name, input.checks).with_keys(&input.keys);
-    Ok(Input { skipped: input.skipped, first_line: input.first_line, ..copy })
+    Ok(Input { number: input.number, skipped: input.skipped, first_line: input.first_line, ..copy })
 }
 
 /// Returns the input of a spooled copy.

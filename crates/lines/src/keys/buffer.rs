@@ -1,6 +1,6 @@
 //! The keys of a batch of records.
 
-use super::{KeyProblem, KeySpec};
+use super::{KeyKind, KeyProblem, KeySpec};
 
 /// Keys, one after the other. A worker reuses the memory for each batch.
 #[derive(Default)]
@@ -21,8 +21,12 @@ pub(crate) struct Spare {
     pub(super) to: Vec<u8>,
 }
 
+/// The start of a key that is distinct from all others, which no text and no other key has.
+const DISTINCT: &[u8] = b"\xff\0petal: distinct\0\xff";
+
 impl Keys {
-    /// Replaces the keys by those of these records.
+    /// Replaces the keys by those of these records. Keys that are distinct from all others are made of
+    /// what `place` returns for the index of the record.
     ///
     /// # Errors
     /// The index of the first record without a key, and what is wrong with it.
@@ -30,12 +34,18 @@ impl Keys {
         &mut self,
         spec: &KeySpec,
         records: impl Iterator<Item = &'a [u8]>,
+        place: impl Fn(usize) -> [u64; 2],
     ) -> Result<(), (usize, KeyProblem)> {
         self.bytes.clear();
         self.ends.clear();
         for (number, record) in records.enumerate() {
-            spec.append_key(record, &mut self.spare, &mut self.bytes)
+            let kind = spec
+                .append_kind(record, &mut self.spare, &mut self.bytes)
                 .map_err(|problem| (number, problem))?;
+            if kind != KeyKind::Plain {
+                self.bytes.extend_from_slice(DISTINCT);
+                place(number).iter().for_each(|part| self.bytes.extend(part.to_le_bytes()));
+            }
             self.ends.push(self.bytes.len());
         }
         Ok(())

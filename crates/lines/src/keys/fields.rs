@@ -5,7 +5,7 @@ use std::fmt;
 use super::checksums;
 use super::csv::{Columns, Dialect};
 use super::hex_shape::Described;
-use super::json::JsonValues;
+use super::json::{JsonValues, NULL};
 use super::rows::{self, RowKeys};
 
 /// The part of a record that is its key.
@@ -43,6 +43,21 @@ impl Fields {
         match self {
             Self::Columns(columns) => columns.dialect(columns.separator.unwrap_or(b',')),
             Self::Line | Self::Json(_) | Self::Checksum(_) | Self::Rows(_) => Dialect::RFC,
+        }
+    }
+
+    /// Returns whether a field of a record is `null` or missing. Only JSON and tables have such fields.
+    pub(super) fn any_null(&self, record: &[u8]) -> Result<bool, String> {
+        match self {
+            Self::Json(values) => values.any_null(record),
+            Self::Rows(keys) => {
+                let key = rows::key(record);
+                Ok(match keys.columns {
+                    1 => key == [NULL],
+                    _ => rows::fields(key).any(|field| field == [NULL]),
+                })
+            }
+            Self::Line | Self::Columns(_) | Self::Checksum(_) => Ok(false),
         }
     }
 

@@ -313,7 +313,7 @@ mod tests {
             for (at, record) in (0..).zip(*records) {
                 let mut keys = Keys::default();
                 let record = record.as_bytes();
-                keys.take(spec, std::iter::once(record)).unwrap();
+                keys.take(spec, std::iter::once(record), |_| [0, 0]).unwrap();
                 found.look_at(spec, std::iter::once((at, record)), &keys);
             }
             found
@@ -336,7 +336,14 @@ mod tests {
     fn missing(pointers: &[&str], transforms: &str, inputs: &[&[&str]]) -> Vec<String> {
         let pointers = pointers.iter().map(|pointer| pointer.parse().unwrap()).collect();
         let transforms = parse_transforms(transforms).unwrap();
-        findings(&KeySpec { fields: Fields::Json(JsonValues(pointers)), transforms }, inputs)
+        findings(
+            &KeySpec {
+                fields: Fields::Json(JsonValues(pointers)),
+                transforms,
+                ..KeySpec::default()
+            },
+            inputs,
+        )
     }
 
     #[test]
@@ -362,7 +369,7 @@ mod tests {
             let columns = Columns::parse_list(list).unwrap();
             let separator = Some(separator);
             let columns = Columns { columns, separator, quoting, ..Columns::default() };
-            findings(&KeySpec { fields: Fields::Columns(columns), transforms: vec![] }, inputs)
+            findings(&KeySpec { fields: Fields::Columns(columns), ..KeySpec::default() }, inputs)
         };
         let auto = Quoting::BySeparator;
         let other = "Undivided { separator: 44, found: 59, title: false } x 1";

@@ -14,6 +14,7 @@ mod fields;
 mod found_values;
 mod hex_shape;
 mod json;
+mod record_rules;
 pub(crate) mod rows;
 mod spelling;
 mod transform;
@@ -27,7 +28,10 @@ pub use fields::Fields;
 pub(crate) use found_values::{Finding, FoundValues, note_findings};
 pub(crate) use hex_shape::{HexCase, HexDigits};
 pub use hex_shape::{HexShape, OtherShape};
-pub use json::{JsonPointer, JsonValues};
+pub use json::{JsonPointer, JsonValues, json_values};
+pub(crate) use json::{ValuePart, ValueScan, append_compact, is_text};
+pub(crate) use record_rules::KeyKind;
+pub use record_rules::{Alike, RecordRules};
 pub use rows::RowKeys;
 pub(crate) use spelling::{LineEnds, SeenSpelling};
 pub use spelling::{Spelling, SpellingDifference};
@@ -41,13 +45,15 @@ pub struct KeySpec {
     pub fields: Fields,
     /// Changes to the key, in order.
     pub transforms: Vec<Transform>,
+    /// Which records are compared.
+    pub records: RecordRules,
 }
 
 impl KeySpec {
     /// Returns whether the key of a record is the record.
     #[must_use]
     pub fn is_line(&self) -> bool {
-        self.fields == Fields::Line && self.transforms.is_empty()
+        self.fields == Fields::Line && self.transforms.is_empty() && !self.records.makes_distinct()
     }
 
     /// Returns how many times longer than its record a key can be.
@@ -72,7 +78,7 @@ impl KeySpec {
     /// Returns the specification for inputs that list keys, one per line: the same transforms.
     #[must_use]
     pub fn of_listed_keys(&self) -> Self {
-        Self { fields: Fields::Line, transforms: self.transforms.clone() }
+        Self { transforms: self.transforms.clone(), ..Self::default() }
     }
 
     /// Returns the key of a record without its line end. Columns must be given by their numbers.
@@ -83,6 +89,32 @@ impl KeySpec {
         let mut key = Vec::new();
         self.append_key(record, &mut Spare::default(), &mut key).map_err(|problem| problem.text)?;
         Ok(key)
+    }
+
+    /// Appends the key of a record to `key`, unless the rules treat it differently. Returns what it is.
+    ///
+    /// # Errors
+    /// As of [`append_key`](Self::append_key).
+    pub(crate) fn append_kind(
+        &self,
+        record: &[u8],
+        spare: &mut Spare,
+        key: &mut Vec<u8>,
+    ) -> Result<KeyKind, KeyProblem> {
+        let RecordRules { nulls, empty, .. } = self.records;
+        if nulls != Alike::One && self.fields.any_null(record)? {
+            return Ok(KeyKind::Null);
+        }
+        let start = key.len();
+        self.append_key(record, spare, key)?;
+        let own = &key[start..];
+        let is_empty =
+            || own.is_empty() || self.fields.count() > 1 && rows::fields(own).all(<[u8]>::is_empty);
+        if empty != Alike::One && is_empty() {
+            key.truncate(start);
+            return Ok(KeyKind::Empty);
+        }
+        Ok(KeyKind::Plain)
     }
 
     /// Appends the key of a record to `key`.
@@ -201,7 +233,8 @@ pub(crate) fn append_with_length<E: From<String>>(
 impl fmt::Display for KeySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.fields)?;
-        self.transforms.iter().try_for_each(|transform| write!(f, ",{transform}"))
+        self.transforms.iter().try_for_each(|transform| write!(f, ",{transform}"))?;
+        self.records.fmt(f)
     }
 }
 
@@ -217,7 +250,8 @@ mod tests {
             ..Columns::default()
         };
         let key = |fields: Fields, transforms: &str, record: &str| {
-            let spec = KeySpec { fields, transforms: parse_transforms(transforms).unwrap() };
+            let transforms = parse_transforms(transforms).unwrap();
+            let spec = KeySpec { fields, transforms, ..KeySpec::default() };
             let mut key = Vec::new();
             spec.append_key(record.as_bytes(), &mut Spare::default(), &mut key).unwrap();
             key

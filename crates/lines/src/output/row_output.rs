@@ -332,7 +332,7 @@ mod tests {
                 let records = csv_records(&line, dialect, 9);
                 assert_eq!(records.len(), 1, "{dialect:?} {line:?}");
                 let fields = crate::keys::Fields::Columns(columns.clone());
-                let spec = crate::keys::KeySpec { fields, transforms: vec![] };
+                let spec = crate::keys::KeySpec { fields, ..Default::default() };
                 let shown = String::from_utf8_lossy(&line);
                 assert_eq!(spec.key(records[0]).unwrap(), key([second, first]), "{shown:?}");
             }

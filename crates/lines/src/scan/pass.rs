@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use super::batch::{Batch, Scratch};
 use super::record_ends::RecordEnds;
-use crate::error::{Advice, Error, Result, Setting};
-use crate::input::Input;
-use crate::keys::{Fields, KeyProblem, Keys};
+use crate::error::{Error, Result};
+use crate::input::{Input, no_key};
+use crate::keys::Keys;
 use crate::memory::Budget;
 use crate::progress::Progress;
 use crate::scan::{Chunks, LineChunk, Ticket};
@@ -56,22 +56,6 @@ struct Own {
     ends: Vec<usize>,
     keys: Keys,
     scratch: Scratch,
-}
-
-/// Returns the error of a record without a key, at this byte of the file.
-fn no_key(input: &Input, at: u64, problem: KeyProblem) -> Error {
-    let error = Error::input(input.name(), format!(": {}", problem.text));
-    let fields = &input.keys().fields;
-    let error = match fields {
-        Fields::Line | Fields::Checksum(_) => error.at_counted_line(at),
-        _ => error.at_record(at),
-    };
-    match fields {
-        Fields::Checksum(_) if problem.other_shape.is_none() => {
-            error.advise(Advice::Omit(Setting::Sums))
-        }
-        _ => error.advise_any(problem.other_shape.map(Advice::MatchKeys)),
-    }
 }
 
 impl Pass<'_> {
@@ -159,9 +143,10 @@ impl Pass<'_> {
             if !input.keys().is_line() {
                 keys.shrink(self.budget.chunk);
                 let lines = (0..batch.len()).map(|line| batch.line(line));
-                keys.take(input.keys(), lines).map_err(|(line, problem)| {
+                let place = |line| [input.number(), input.byte(batch.offset(line))];
+                keys.take(input.keys(), lines, place).map_err(|(line, problem)| {
                     let at = input.byte(batch.offset(line));
-                    no_key(input, at, problem)
+                    no_key(input.name(), &input.keys().fields, problem, at, None)
                 })?;
                 let records =
                     (0..batch.len()).map(|line| (input.byte(batch.offset(line)), batch.line(line)));

@@ -69,6 +69,11 @@ impl SetJob {
                 };
                 let journal = settings.work_dir.as_deref().map(journal).transpose()?;
                 let begun = journal.as_ref().and_then(Journal::hasher);
+                if begun.is_some() {
+                    // Passes of the earlier run are not repeated.
+                    let count = |input: &Input| input.count_left_out(budget.decoder, progress);
+                    inputs.iter().try_for_each(count)?;
+                }
                 let job = ExactJob {
                     op,
                     budget,

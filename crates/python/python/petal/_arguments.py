@@ -37,6 +37,11 @@ class ReadOptions(TypedDict, total=False):
     header: bool
     json_key: str | Iterable[str] | None
     key_transform: Iterable[str] | None
+    bad_records: str | Path
+    nulls: str
+    empty: str
+    comment: str | bytes | None
+    skip_lines: int
     progress: Progress | None
 
 
@@ -57,7 +62,16 @@ class SetOptions(JobOptions, total=False):
 DEFAULT_DELIMITER = b"\n"
 
 #: The defaults of options that are not `None`.
-DEFAULTS = {"delimiter": DEFAULT_DELIMITER, "text": False, "header": False, "resume": False}
+DEFAULTS = {
+    "delimiter": DEFAULT_DELIMITER,
+    "text": False,
+    "header": False,
+    "resume": False,
+    "bad_records": "stop",
+    "nulls": "one",
+    "empty": "one",
+    "skip_lines": 0,
+}
 
 Job = TypeVar("Job", bound=Callable[..., object])
 
@@ -232,7 +246,33 @@ def _keys(options: ReadOptions) -> dict[str, object]:
         "header": header,
         "json_key": read_pointers(json_key),
         "key_transform": read_transforms(options.get("key_transform")),
+        **_rules(options),
     }
+
+
+def _rules(options: ReadOptions) -> dict[str, object]:
+    """Reads which records are compared."""
+    bad = options.get("bad_records", "stop")
+    comment = options.get("comment")
+    if comment is not None and (not isinstance(comment, (str, bytes)) or not comment):
+        raise TypeError(f"comment=: expected the start of a line, such as '#', found {comment!r}")
+    skip_lines = options.get("skip_lines", 0)
+    return {
+        "skip_bad": bad != "stop",
+        "bad_file": None if bad in ("stop", "skip") else read_path(bad, "bad_records=: "),
+        "nulls": _alike("nulls", options.get("nulls", "one")),
+        "empty": _alike("empty", options.get("empty", "one")),
+        "comment": comment.encode() if isinstance(comment, str) else comment,
+        "skip_lines": read_integer("skip_lines", skip_lines, 0) or 0,
+    }
+
+
+def _alike(name: str, value: str) -> int:
+    """Reads how keys without a value compare."""
+    values = ("one", "distinct", "drop")
+    if value not in values:
+        raise ValueError(f"{name}=: expected 'one', 'distinct' or 'drop', found {value!r}")
+    return values.index(value)
 
 
 def _columns(column: Columns | None) -> list[str | int]:

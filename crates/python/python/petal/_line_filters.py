@@ -74,6 +74,8 @@ def build(
     - `query_transform`: changes to lines that are looked up, instead of `key_transform`, such as
       `sha1,uppercase` if the inputs are digests.
     - `metadata`: notes for the filter's file, such as `{"source": "https://example.com"}`.
+    - `bad_records`, `nulls`, `empty`, `comment`, `skip_lines`: as in `common`; a filter has no
+      distinct keys.
     - `column`, `separator`, `quote`, `escape`, `header`, `json_key`: as in `common`; the filter
       contains the columns or values. A filter of one column can be queried with plain lines, and
       with other files' columns.

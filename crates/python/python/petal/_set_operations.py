@@ -101,6 +101,14 @@ def common(
     - `key_transform`: names of changes to the lines, or to the columns or values, before they are
       compared, in order, such as `["trim", "url-surt"]` or `"trim,url-surt"`; those of `petal common --key-transform`.
       The result has the lines as they are.
+    - `bad_records`: what happens with records without a key, such as invalid JSON: `"stop"` raises
+      `InputError`, `"skip"` leaves them out, and a path also writes them to that file [`"stop"`].
+      Records that are left out are counted in a `UserWarning`.
+    - `nulls`: how keys with a null or missing value of JSON or Parquet compare: as `"one"` key, each
+      `"distinct"` from all others, or `"drop"` their records [`"one"`].
+    - `empty`: how empty keys compare, as for `nulls` [`"one"`].
+    - `comment`: leave out lines that begin with this text, also before the header [none].
+    - `skip_lines`: number of lines to leave out at the start of each file, before the header [0].
     - `progress`: called as `progress(phase, done, total)` some ten times a second and at the start
       and end of each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the
       job.

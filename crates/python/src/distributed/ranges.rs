@@ -44,7 +44,8 @@ fn to_settings(
     let settings = Settings::new(memory_limit);
     let temp_dir = temp_dir.unwrap_or_else(|| settings.temp_dir.clone());
     let fields = if json_key.is_empty() { Fields::Line } else { json_fields(&json_key)? };
-    let keys = Arc::new(KeySpec { fields, transforms: transforms(&key_transform)? });
+    let keys =
+        Arc::new(KeySpec { fields, transforms: transforms(&key_transform)?, ..KeySpec::default() });
     Ok(Settings { jobs, temp_dir, delimiter, keys, ..settings })
 }
 

@@ -38,12 +38,14 @@ pub(super) fn count_job(
         (_, top) => CountOrder::Count { top },
     };
     let job = CountJob { inputs: sources(inputs), order, min_count: count.min_count };
-    let settings = options.settings()?;
+    let settings = options.settings(&job.inputs)?;
     let mut files = Vec::new();
     let target = Target::new(count.out, "out", &mut files)?;
     let target = target.unwrap_or_else(|| Target::Unnamed(settings.temp_dir.clone()));
     let keys = Arc::clone(&settings.keys);
-    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]));
+    let left_out = settings.left_out.clone();
+    let records =
+        (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]), &left_out);
     let started = Instant::now();
     let ((counted, phases, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {

@@ -124,11 +124,12 @@ pub(super) fn build_job(
     notes.noted("{}")?;
     let query_transforms = parse_transforms(&query_transform)
         .map_err(|problem| PyValueError::new_err(format!("query_transform=: {problem}")))?;
-    let mut settings = options.settings()?;
+    let mut settings = options.settings(&inputs)?;
     settings.keys = Arc::new(settings.keys.queried_after(&query_transforms));
     let mut files = Vec::new();
     let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
     let started = Instant::now();
+    let left_out = settings.left_out.clone();
     let built = run(py, options.progress, files, |reporter| {
         let settings = Settings { progress: reporter, ..settings };
         let all = [&inputs[..], &spec.not_in].concat();
@@ -147,6 +148,7 @@ pub(super) fn build_job(
             built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }
         output.finish()?;
+        reporter.warn_of_left_out(&left_out);
         let kept = built.filter.as_dyn().inserted();
         Ok((Counts { lines: built.lines, kept, passes: built.passes }, reporter.phases()))
     })?;
@@ -175,7 +177,7 @@ pub(super) fn check_job(
     check_options: CheckArgs<'_>,
     options: JobOptions,
 ) -> PyResult<JobResult> {
-    let mut settings = options.settings()?;
+    let mut settings = options.settings(&sources(inputs.clone()))?;
     settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
     let transforms = filter.get().read(py)?.adopted_for_queries(&settings.keys.transforms)?;
     settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
@@ -192,7 +194,8 @@ pub(super) fn check_job(
         None => Target::Unnamed(settings.temp_dir.clone()),
     };
     let keys = Arc::clone(&settings.keys);
-    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&inputs[..]));
+    let left_out = settings.left_out.clone();
+    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&inputs[..]), &left_out);
     let started = Instant::now();
     let ((checked, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter: &ProgressReporter| {

@@ -16,7 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use petal_lines::{
-    KeySpec, Note, Progress, Settings, Source, Spelling, SpellingDifference, spelling_differences,
+    KeySpec, LeftOutRecords, Note, Progress, Settings, Source, Spelling, SpellingDifference,
+    spelling_differences,
 };
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -115,6 +116,10 @@ impl Progress for ProgressReporter {
             Note::ByteOrderMark { input, more } => format!(
                 "{input}{}: begins with a byte order mark, which is part of the first line; \
                  remove it, or that line equals no line without it",
+                others(more)
+            ),
+            Note::RepeatedName { input, more, name, columns: [one, other] } => format!(
+                "{input}{}: has two columns with the name {name:?}, {one} and {other}",
                 others(more)
             ),
             Note::OtherHeader { input, more, first } => format!(
@@ -226,6 +231,11 @@ impl ProgressReporter {
         });
     }
 
+    /// Warns that records were left out.
+    pub(super) fn warn_of_left_out(&self, left_out: &LeftOutRecords) {
+        left_out.summary().into_iter().for_each(|text| self.warn(text));
+    }
+
     /// Issues a `UserWarning`.
     pub(super) fn warn(&self, warning: String) {
         // Sending fails only after the calling thread panicked.
@@ -298,11 +308,12 @@ pub(super) fn run_with_records<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     files: Vec<Py<PyAny>>,
-    (keys, printed): (&KeySpec, Option<&[Source]>),
+    (keys, printed, left_out): (&KeySpec, Option<&[Source]>, &LeftOutRecords),
     job: impl FnOnce(&ProgressReporter) -> PyResult<T> + Send,
 ) -> PyResult<(T, CsvOutput)> {
     let job = |reporter: &ProgressReporter| {
         let result = job(reporter)?;
+        reporter.warn_of_left_out(left_out);
         let found = reporter.separators.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok((result, found))
     };

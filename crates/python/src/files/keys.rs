@@ -1,8 +1,10 @@
 //! The arguments that say which bytes of a record are its key.
 
+use std::path::PathBuf;
+
 use petal_lines::{
-    Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting, Source,
-    csv_records,
+    Alike, Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting,
+    RecordRules, Source, csv_records,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,7 +28,16 @@ pub(super) struct KeyArgs {
     json_key: Vec<String>,
     /// Names of transforms, separated by commas.
     key_transform: String,
+    skip_bad: bool,
+    pub(super) bad_file: Option<PathBuf>,
+    /// How keys without a value compare: 0 to 2, in the order of [`ALIKE`].
+    nulls: usize,
+    empty: usize,
+    comment: Option<Vec<u8>>,
+    skip_lines: u64,
 }
+
+const ALIKE: [Alike; 3] = [Alike::One, Alike::Distinct, Alike::Drop];
 
 /// A column by its number, counted from 1, or by its name.
 #[derive(FromPyObject)]
@@ -39,7 +50,15 @@ impl KeyArgs {
     /// Returns how the key of a record is made.
     pub(super) fn spec(&self) -> PyResult<KeySpec> {
         let transforms = transforms(&self.key_transform)?;
-        Ok(KeySpec { fields: self.fields()?, transforms })
+        let alike = |number: usize| ALIKE.get(number).copied().unwrap_or_default();
+        let records = RecordRules {
+            skip_lines: self.skip_lines,
+            comment: self.comment.clone(),
+            skip_bad: self.skip_bad,
+            nulls: alike(self.nulls),
+            empty: alike(self.empty),
+        };
+        Ok(KeySpec { fields: self.fields()?, transforms, records })
     }
 
     fn fields(&self) -> PyResult<Fields> {

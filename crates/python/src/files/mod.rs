@@ -26,6 +26,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::error::IntoPyErr;
 use job::Phase;
 use keys::KeyArgs;
 pub(crate) use keys::json_fields;
@@ -82,8 +83,8 @@ impl Memory {
 }
 
 impl JobOptions {
-    /// Returns the settings of the file engine.
-    fn settings(&self) -> PyResult<Settings<'static>> {
+    /// Returns the settings of the file engine for a job on these inputs.
+    fn settings(&self, inputs: &[Source]) -> PyResult<Settings<'static>> {
         let memory_limit = match &self.memory_limit {
             Some(memory_limit) => memory_limit.bytes()?,
             None => MemoryLimit::DEFAULT.bytes(),
@@ -106,6 +107,9 @@ impl JobOptions {
         settings.delimiter = delimiter;
         settings.text = self.text;
         settings.keys = Arc::new(self.keys.spec()?);
+        if let Some(path) = &self.keys.bad_file {
+            settings.left_out.write_bad_to(path, inputs).map_err(IntoPyErr::into_py_err)?;
+        }
         Ok(settings)
     }
 }

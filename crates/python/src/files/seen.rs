@@ -41,7 +41,8 @@ pub(super) fn seen_job(
     options: JobOptions,
 ) -> PyResult<JobResult> {
     let SeenArgs { filter, out, count, dry_run, plan } = seen_args;
-    let (settings, inputs) = (options.settings()?, sources(inputs));
+    let inputs = sources(inputs);
+    let settings = options.settings(&inputs)?;
     let mut files = Vec::new();
     let target = match Target::new(out, "out", &mut files)? {
         Some(_) if count => return Err(count_with_output()),
@@ -53,7 +54,9 @@ pub(super) fn seen_job(
     let job = SeenJob { path, inputs, plan, dry_run };
     let started = Instant::now();
     let keys = Arc::clone(&settings.keys);
-    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]));
+    let left_out = settings.left_out.clone();
+    let records =
+        (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]), &left_out);
     let ((counted, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {
             job.run(target, Settings { progress: reporter, ..settings }, reporter)

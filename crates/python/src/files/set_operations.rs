@@ -51,7 +51,7 @@ pub(super) fn set_operation_job(
         false => Mode::Exact { strategy: None },
     };
     let job = SetJob { op, first: sources(first), others: sources(others), mode };
-    let settings = options.settings()?;
+    let settings = options.settings(&[&job.first[..], &job.others].concat())?;
     let mut files = Vec::new();
     let rest = Target::new(outputs.rest, "rest", &mut files)?.unwrap_or(Target::Discard);
     let kept = match Target::new(outputs.out, "out", &mut files)? {
@@ -66,7 +66,8 @@ pub(super) fn set_operation_job(
     let others = if op == SetOp::SymDiff { &job.others[..] } else { &[] };
     let printed = matches!(kept, Target::Unnamed(_)).then(|| [&job.first, others].concat());
     let keys = Arc::clone(&settings.keys);
-    let records = (&*keys, printed.as_deref());
+    let left_out = settings.left_out.clone();
+    let records = (&*keys, printed.as_deref(), &left_out);
     let work_dir = settings.work_dir.clone();
     let ((report, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `pointer` | JSON pointers |
 //! | `member` | the value at one step of a pointer |
+//! | `values` | where the values of a text begin and end |
 //!
 //! Cost: the whole record is parsed for each pointer, and what is left of it for each further part of
 //! the pointer, by serde_json, whose skipping of values does
@@ -21,12 +22,15 @@
 
 mod member;
 mod pointer;
+mod values;
 
 use std::fmt;
 
 use serde_json::value::RawValue;
 
 pub use pointer::JsonPointer;
+pub use values::json_values;
+pub(crate) use values::{Part as ValuePart, ValueScan, is_text};
 
 /// The key of `null` and of a missing value.
 pub(super) const NULL: u8 = 0xff;
@@ -41,13 +45,28 @@ const NESTED: u8 = 0xfe;
 pub struct JsonValues(pub Vec<JsonPointer>);
 
 impl JsonValues {
+    /// Returns whether every pointer begins with a name, which the elements of an array do not have.
+    pub(crate) fn are_named(&self) -> bool {
+        let is_name = |step: &str| !step.bytes().all(|byte| byte.is_ascii_digit());
+        self.0.iter().all(|pointer| pointer.steps().next().is_some_and(is_name))
+    }
+
+    /// Returns whether a value of a record is `null` or missing.
+    pub(super) fn any_null(&self, record: &[u8]) -> Result<bool, String> {
+        let mut key = Vec::new();
+        for pointer in &self.0 {
+            key.clear();
+            append_value(utf8(record)?, pointer, &mut key)?;
+            if key == [NULL] {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Appends the key of a record.
     pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
-        // The parser looks only at the encoding of what it returns.
-        let record = str::from_utf8(record).map_err(|error| {
-            let at = error.valid_up_to() + 1;
-            format!("is no JSON: invalid UTF-8 at its byte {at}; correct or remove the record")
-        })?;
+        let record = utf8(record)?;
         if let [pointer] = &self.0[..] {
             return append_value(record, pointer, key);
         }
@@ -56,6 +75,14 @@ impl JsonValues {
         }
         Ok(())
     }
+}
+
+/// Returns a record as text: the parser looks only at the encoding of what it returns.
+fn utf8(record: &[u8]) -> Result<&str, String> {
+    str::from_utf8(record).map_err(|error| {
+        let at = error.valid_up_to() + 1;
+        format!("is no JSON: invalid UTF-8 at its byte {at}; correct or remove the record")
+    })
 }
 
 /// Appends the key of the value at a pointer.
@@ -108,7 +135,7 @@ fn plain_string(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Appends valid JSON without the white space between its parts.
-fn append_compact(text: &[u8], key: &mut Vec<u8>) {
+pub(crate) fn append_compact(text: &[u8], key: &mut Vec<u8>) {
     let (mut quoted, mut escaped) = (false, false);
     for &byte in text {
         if quoted {

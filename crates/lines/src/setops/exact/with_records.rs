@@ -104,6 +104,9 @@ pub(super) fn run(
     Ok(())
 }
 
+/// The bit of the number of an input that is the rest of another one.
+const COPY: u64 = 1 << 63;
+
 /// The other inputs.
 pub(super) struct Others {
     pub(super) lines: Vec<Input>,
@@ -151,7 +154,10 @@ pub(super) fn decide_first(
         let name = whole.name().to_owned();
         let checks = Arc::clone(whole.content_checks());
         let (keys, found) = (Arc::clone(whole.keys()), Arc::clone(whole.found()));
-        let copy = |spool| of_spool(spool, name, checks).with_keys(&keys).with_found(&found);
+        let number = whole.number() | COPY;
+        let copy = |spool| {
+            of_spool(spool, name, checks).with_keys(&keys).with_found(&found).with_number(number)
+        };
         rest.push(match spools.iter().position(|(spooled, _)| *spooled == index) {
             Some(at) => copy(spools.swap_remove(at).1),
             None if !whole.is_repeatable() => copy(Spool::new(&job.temp)?),

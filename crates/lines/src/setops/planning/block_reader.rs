@@ -188,7 +188,7 @@ mod tests {
         std::fs::write(&path, &text).unwrap();
         let columns = Columns::parse_list("1").unwrap();
         let columns = Columns { columns, separator: Some(b','), ..Columns::default() };
-        let keys = Arc::new(KeySpec { fields: Fields::Columns(columns), transforms: vec![] });
+        let keys = Arc::new(KeySpec { fields: Fields::Columns(columns), ..KeySpec::default() });
         let inputs = Input::open_unchecked(&[Source::from_arg(&path)], 0).unwrap();
         let input = &inputs.into_iter().next().unwrap().with_keys(&keys);
         let hasher = LineHasher::random().unwrap();
