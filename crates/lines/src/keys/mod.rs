@@ -72,7 +72,7 @@ impl KeySpec {
     pub fn queried_after(&self, queries: &[Transform]) -> Self {
         let mut transforms = self.transforms.clone();
         transforms.extend(Transform::to_shape_of(queries, &self.transforms));
-        Self { fields: self.fields.clone(), transforms }
+        Self { transforms, ..self.clone() }
     }
 
     /// Returns the specification for inputs that list keys, one per line: the same transforms.
