@@ -204,8 +204,7 @@ mod with_feature {
             ),
             (
                 "plan dedup a.parquet",
-                "a.parquet: is a Parquet file, expected lines; jobs on columns cannot be estimated; \
-                 run the job with --column, or use --text",
+                "a.parquet: is a Parquet file, expected lines; specify --column, or use --text",
             ),
             ("dedup --column url cut.parquet", "cut.parquet: cannot read as Parquet: "),
             (

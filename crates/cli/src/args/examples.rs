@@ -167,6 +167,8 @@ Examples:
                                  rate and best capacity of a textbook filter
   petal plan common a.txt b.txt -m 4G
                                  passes, bytes and time of that job
+  petal plan dedup a.csv --column url
+                                 of a job on a column
   petal plan -n 1e6 -p 1% --html plan.html
                                  a page with the rate by number of keys";
 pub(super) const REPORT_EXAMPLES: &str = "\

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use petal_lines::{MemoryLimit, SetOp};
+use petal_lines::{KeySpec, MemoryLimit, SetOp};
 
 use super::filters::probes;
 use super::inputs::LISTS;
 use super::setops::StrategyArg;
-use super::{FilterTypeArg, ListArgs, When};
+use super::{FieldArgs, FilterTypeArg, KeyArgs, ListArgs, When};
 use crate::text::{parse_count, parse_rate};
 
 #[derive(Args, Debug)]
@@ -72,6 +72,10 @@ pub(crate) struct PlanArgs {
     /// Read inputs as lines even if they look like binary files or UTF-16
     #[arg(long, requires = "command")]
     pub(crate) text: bool,
+    #[command(flatten)]
+    fields: FieldArgs,
+    #[command(flatten)]
+    keys: KeyArgs,
     /// The command only counts lines
     #[arg(short, long, requires = "command")]
     pub(crate) count: bool,
@@ -107,12 +111,22 @@ pub(crate) struct PlanArgs {
 }
 
 impl PlanArgs {
+    /// Returns how the keys of the command's records are made.
+    pub(crate) fn key_spec(&self) -> KeySpec {
+        self.keys.spec(&self.fields)
+    }
+
     /// Returns the operation of the job to estimate; `None` to size a filter.
     ///
     /// # Errors
     /// The option that the command does not have.
     pub(crate) fn op(&self) -> Result<Option<SetOp>, &'static str> {
-        let Some(command) = self.command else { return Ok(None) };
+        let Some(command) = self.command else {
+            return match self.key_spec() == KeySpec::default() {
+                true => Ok(None),
+                false => Err("options of keys: are those of a COMMAND"),
+            };
+        };
         let options = (self.at_least, self.only_duplicates, self.only_unique);
         Ok(Some(match (command, options) {
             (SetOpArg::Common, (Some(number), ..)) => SetOp::AtLeast(number),

@@ -1,8 +1,9 @@
 //! `plan COMMAND INPUTS`: estimates a job from a full scan or from samples of its inputs.
 
+use std::sync::Arc;
+
 use petal_lines::{
-    Advice, Bounds, Counting, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Setting, Settings,
-    Source,
+    Bounds, Counting, JobEstimate, MemoryLimit, Mode, SetJob, SetOp, Settings, Source,
 };
 use serde_json::json;
 
@@ -21,6 +22,7 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     settings.delimiter = if args.null { 0 } else { b'\n' };
     settings.text = args.text;
+    settings.keys = Arc::new(args.key_spec());
     let progress = ProgressReporter::silent(false);
     settings.progress = &progress;
     let names: Vec<_> = first.iter().chain(&others).map(ToString::to_string).collect();
@@ -33,7 +35,7 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
         When::Never => Counting::Sample,
     };
     let job = SetJob { op, first, others, mode };
-    let estimate = job.estimate(&settings, !args.count, counting).map_err(failure)?;
+    let estimate = job.estimate(&settings, !args.count, counting).map_err(Failure::from)?;
     if let Some(path) = &args.html {
         let [min, max] = estimate.seconds;
         let page = page(&EstimatePage {
@@ -70,12 +72,6 @@ fn inputs_of(op: SetOp, args: &PlanArgs) -> Result<(Vec<Source>, Vec<Source>)> {
         None => (None, &[][..]),
     };
     compared(first, others, &args.lists, memory_limit)
-}
-
-/// Converts an error. For a table, it omits the advice to name columns, which `plan` does not take.
-fn failure(error: petal_lines::Error) -> Failure {
-    let run = "jobs on columns cannot be estimated; run the job with --column";
-    error.replace_advice(&Advice::Specify(Setting::Columns), run).into()
 }
 
 /// Returns an error unless the operation takes this number of inputs besides the first.

@@ -160,6 +160,34 @@ fn estimate_as_text_and_its_errors() {
     }
 }
 
+/// The keys of records are counted, as the job compares them.
+#[test]
+fn jobs_on_parts_of_records_are_estimated() {
+    let dir = TestDir::new();
+    let urls: Vec<_> = (0..3000).map(|n| format!("http://h/{}", n * n % 1009)).collect();
+    let csv: String = urls.iter().enumerate().map(|(id, url)| format!("{id},{url}\n")).collect();
+    dir.write("a.csv", format!("# comment\nid,url\n{csv}"));
+    let json_lines = urls.iter().enumerate();
+    let json_lines = json_lines.map(|(id, url)| format!("{{\"id\":{id},\"url\":\"{url}\"}}\n"));
+    dir.write("a.jsonl", json_lines.collect::<String>());
+    dir.write("upper", urls.join("\n").to_uppercase());
+    for args in [
+        "dedup --column url --comment # a.csv",
+        "dedup --json-key /url a.jsonl",
+        "dedup --key-transform lowercase upper",
+        "common --column 2 --comment # a.csv a.csv",
+    ] {
+        let plan = json(&dir.run(&format!("plan {args} --json")).ok());
+        dir.run(&format!("{args} -o out --report report")).ok();
+        let kept = json(&dir.read("report"))["kept"].clone();
+        assert_eq!(plan["kept"], kept, "{args}: {plan}");
+    }
+    for args in ["--column url", "-n 5 --key-transform lowercase", "--json-key /a -n 5"] {
+        let line = dir.run(&format!("plan {args}")).failure();
+        assert!(line.contains("options of keys: are those of a COMMAND"), "{args}: {line}");
+    }
+}
+
 #[test]
 fn short_compressed_inputs_have_bounds() {
     let dir = dir(10);

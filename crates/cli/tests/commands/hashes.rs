@@ -406,8 +406,8 @@ fn lists_whose_lines_are_not_the_hashes_are_refused() {
         for (other, byte, names, advice) in &others {
             dir.write("other", format!("{other}\n"));
             let error = dir.run(&format!("{build} -o new other")).failure();
-            let is_told = [&*at(*byte), expected, names, advice].map(|text| error.contains(text));
-            assert_eq!(is_told, [true; 4], "{error}");
+            let is_named = [&*at(*byte), expected, names, advice].map(|text| error.contains(text));
+            assert_eq!(is_named, [true; 4], "{error}");
             assert!(!dir.files.file("new").exists());
             if filter_type != "static" {
                 let error = dir.run("add f other").failure();
@@ -427,7 +427,7 @@ fn lists_whose_lines_are_not_the_hashes_are_refused() {
 }
 
 #[test]
-fn hashes_and_cr_that_are_hashed_are_told() {
+fn hashes_and_cr_that_are_hashed_are_warned_of() {
     let dir = TestDir::new();
     let password = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n";
     dir.write("list", password);
@@ -438,9 +438,9 @@ fn hashes_and_cr_that_are_hashed_are_told() {
               --key-transform strip-cr,sha1\n";
     let some = format!("{password}word\n");
     let cases = [(password, again), ("password\r\nword\r\n", cr), (&*some, ""), ("\n", "")];
-    for (keys, told) in cases {
+    for (keys, warning) in cases {
         let output = dir.run_with("check f", keys.as_bytes());
-        assert_eq!((output.code, &*output.err), (Some(1), told), "{keys}");
+        assert_eq!((output.code, &*output.err), (Some(1), warning), "{keys}");
     }
     let stripped = dir.run_with("check -c --key-transform strip-cr,sha1 f", b"password\r\n");
     assert_eq!((&*stripped.out, &*stripped.err), (&b"1\n"[..], ""));
