@@ -3,6 +3,7 @@
 #     java/build.sh [--test]
 # The JDK is the one on the PATH, or Debian's; JUnit is Debian's. The tests of docs/guides/java.md need the program,
 # whose path is PETAL, and Spark, in SPARK_HOME or target/python/spark; otherwise they are left out.
+set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 HERE=$ROOT/java OUT=$ROOT/target/java
 PEERS=${PETAL_PEERS:-$OUT}

@@ -53,13 +53,23 @@ impl ByteSize {
 }
 
 /// The units of a size, and the exponents of 2 that they stand for.
-const UNITS: [(&str, u32); 6] =
-    [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("bytes", 0), ("", 0)];
+const UNITS: [(&str, u32); 10] = [
+    ("TiB", 40),
+    ("GiB", 30),
+    ("MiB", 20),
+    ("KiB", 10),
+    ("T", 40),
+    ("G", 30),
+    ("M", 20),
+    ("K", 10),
+    ("bytes", 0),
+    ("", 0),
+];
 
 impl FromStr for ByteSize {
     type Err = Error;
 
-    /// Parses a whole number with a unit: "64 MiB", "1GiB", "4096 bytes", "4096".
+    /// Parses a whole number with a unit: "64 MiB", "1GiB", "64M", "4096 bytes", "4096".
     fn from_str(text: &str) -> Result<Self> {
         let parse = |(unit, exponent): (&str, u32)| {
             let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
@@ -95,6 +105,8 @@ mod tests {
             ("1 KiB", ByteSize::kib(1)),
             ("64MiB", ByteSize::mib(64)),
             ("2 TiB", ByteSize::gib(2048)),
+            ("64M", ByteSize::mib(64)),
+            ("1 T", ByteSize::gib(1024)),
             (&ByteSize::bytes(7).to_string(), ByteSize::bytes(7)),
         ] {
             assert_eq!(text.parse::<ByteSize>().unwrap(), size);
