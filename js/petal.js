@@ -46,6 +46,15 @@ let wasm;
 let ready = start();
 await ready;
 
+/** Waits until the module runs. If the last one did not start, for want of memory, another one is tried. */
+async function running() {
+  const last = ready;
+  await last.catch(() => {
+    if (ready === last) ready = start();
+  });
+  return ready;
+}
+
 async function start() {
   const { exports } = await WebAssembly.instantiate(code, { petal: { read } });
   memory = new Uint8Array();
@@ -366,7 +375,7 @@ function digits(secret) {
 }
 
 export async function open(source, options = {}) {
-  await ready;
+  await running();
   const secret = digits(options.secret);
   const url = source instanceof URL ? source : typeof source === "string" ? addressOf(source) : undefined;
   if (node && (url?.protocol === "file:" || (typeof source === "string" && !url))) {
@@ -562,7 +571,7 @@ export class RemoteFilter {
 }
 
 export async function openRemote(source, options = {}) {
-  await ready;
+  await running();
   const secret = digits(options.secret);
   let ranges;
   if (source instanceof Blob) {

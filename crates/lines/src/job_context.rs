@@ -94,13 +94,7 @@ impl<'a> JobContext<'a> {
         settings: &'a Settings<'a>,
         sources: &[Source],
     ) -> Result<(Self, Vec<Input>)> {
-        let rules = &settings.keys.records;
-        if rules.makes_distinct() {
-            let setting =
-                if rules.nulls == Alike::Distinct { Setting::Nulls } else { Setting::Empty };
-            let problem = "a filter cannot tell a key from equal ones";
-            return Err(Error::setting_is(setting, problem).advise(Advice::Change(setting)));
-        }
+        refuse_distinct(settings)?;
         Self::open(settings, sources)
     }
 
@@ -112,6 +106,7 @@ impl<'a> JobContext<'a> {
         if !settings.follow {
             return Self::open_for_filters(settings, sources);
         }
+        refuse_distinct(settings)?;
         let context = Self::new(settings)?;
         let rules = &settings.keys.records;
         let has_header =
@@ -246,6 +241,17 @@ pub(crate) fn content_checks(settings: &Settings<'_>) -> Arc<ContentChecks> {
         Fields::Columns(_) => checks.quiet().with_tables(),
         Fields::Json(_) | Fields::Rows(_) => checks.quiet(),
     })
+}
+
+/// Returns an error if some keys differ from all others, which a filter cannot tell from equal ones.
+fn refuse_distinct(settings: &Settings<'_>) -> Result<()> {
+    let rules = &settings.keys.records;
+    if !rules.makes_distinct() {
+        return Ok(());
+    }
+    let setting = if rules.nulls == Alike::Distinct { Setting::Nulls } else { Setting::Empty };
+    let problem = "a filter cannot tell a key from equal ones";
+    Err(Error::setting_is(setting, problem).advise(Advice::Change(setting)))
 }
 
 /// Reports separators that follow from the first records.

@@ -306,6 +306,9 @@ def test_records_that_are_left_out_are_counted_in_a_warning(tmp_path: Path) -> N
         report = petal.dedup(path, nulls="distinct", **options)
     assert list(report) == [b'{"u":"a"}', b"{}", b'{"u":null}', b'{"u":""}']
     assert bad.read_bytes() == b"bad\n"
+    with pytest.raises(petal.PetalError, match="exists already; change bad_records=, or remove it"):
+        petal.dedup(path, nulls="distinct", **options)
+    bad.unlink()
     with pytest.warns(UserWarning, match="2 records with a null value, 1 record with an empty key"):
         report = petal.dedup(path, nulls="drop", empty="drop", **options)
     assert list(report) == [b'{"u":"a"}']

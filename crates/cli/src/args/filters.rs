@@ -160,11 +160,11 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "FILE", requires = "keyed")]
     pub(crate) secret_file: Option<PathBuf>,
     /// Read lines of KEY:COUNT, without the count; lines whose count is 0 are padding
-    #[arg(long, conflicts_with_all = ["column", "json_key", "null"])]
+    #[arg(long, conflicts_with_all = ["column", "json_key", "null", "comment", "skip_lines"])]
     pub(crate) counts: bool,
     /// Read KEY:COUNT, where KEY begins with the name of its file, e.g. 0A1B2.txt;
     /// FILE may be a directory of such files
-    #[arg(long, conflicts_with_all = ["column", "json_key", "null"])]
+    #[arg(long, conflicts_with_all = ["column", "json_key", "null", "comment", "skip_lines"])]
     pub(crate) prefix_from_name: bool,
     /// Change queries in this way instead of as the lines, which are digests already,
     /// e.g. sha1,uppercase; the filter records it

@@ -61,7 +61,7 @@ const OTHER_NAMES: [(&[&str], &str); 13] = [
         "`petal dedup`, or `petal dedup -u` for lines that occur once",
     ),
     (&["dup", "duplicates", "dups", "repeated"], "`petal dedup -d`"),
-    (&["freq", "frequency", "histogram", "tally", "wc"], "`petal count`"),
+    (&["freq", "frequency", "histogram", "tally"], "`petal count`"),
     (&["anew", "new"], "`petal seen`"),
     (&["contains", "exists", "grep", "has", "lookup", "query", "test"], "`petal check`"),
     (&["create", "make"], "`petal build`"),

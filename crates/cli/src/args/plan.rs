@@ -121,12 +121,17 @@ impl PlanArgs {
     /// # Errors
     /// The option that the command does not have.
     pub(crate) fn op(&self) -> Result<Option<SetOp>, &'static str> {
+        let has_lists = self.lists.list().is_some() || self.lists.recursive;
         let Some(command) = self.command else {
             return match self.key_spec() == KeySpec::default() {
+                true if has_lists => Err("lists of files: need a COMMAND, such as dedup"),
                 true => Ok(None),
-                false => Err("options of keys: are those of a COMMAND"),
+                false => Err("options of keys and records: need a COMMAND, such as dedup"),
             };
         };
+        if self.keys.bad_file().is_some() {
+            return Err("--bad-records FILE: plan writes no records; use skip");
+        }
         let options = (self.at_least, self.only_duplicates, self.only_unique);
         Ok(Some(match (command, options) {
             (SetOpArg::Common, (Some(number), ..)) => SetOp::AtLeast(number),
@@ -136,9 +141,15 @@ impl PlanArgs {
             (SetOpArg::Diff, (None, false, false)) => SetOp::Diff,
             (SetOpArg::Symdiff, (None, false, false)) => SetOp::SymDiff,
             (SetOpArg::Dedup, (None, false, false)) => SetOp::Dedup,
-            (_, (Some(_), ..)) => return Err("--at-least: is an option of plan common"),
-            (_, (_, true, _)) => return Err("--only-duplicates: is an option of plan dedup"),
-            (_, (_, _, true)) => return Err("--only-unique: is an option of plan dedup"),
+            (_, (Some(_), ..)) => {
+                return Err("--at-least: is an option of plan common; leave it out");
+            }
+            (_, (_, true, _)) => {
+                return Err("--only-duplicates: is an option of plan dedup; leave it out");
+            }
+            (_, (_, _, true)) => {
+                return Err("--only-unique: is an option of plan dedup; leave it out");
+            }
         }))
     }
 }

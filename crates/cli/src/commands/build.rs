@@ -11,7 +11,7 @@ use petal_lines::{
 
 use super::{bad_note, filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
-use crate::error::{Outcome, Result};
+use crate::error::{Failure, Outcome, Result};
 use crate::files::inputs::{input_paths, sources};
 use crate::files::output::Output;
 use crate::files::{filter_file, secret_file, spelling};
@@ -30,6 +30,12 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
         (files.clone(), files)
     };
     let mut settings = settings(&args.engine, &args.fields, &files, &progress)?;
+    if settings.left_out.writes_to(&args.output) {
+        return Err(Failure::Message(format!(
+            "{}: is used for two outputs; name another file",
+            args.output.display()
+        )));
+    }
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, (&files, &inputs), &progress);
     }

@@ -92,11 +92,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         let recorded = filter.spelling();
         spelling::warn_if_different(&settings, recorded, is_found, &filter.name, &progress);
     }
-    let has_hashes = |spelling: Spelling| spelling.hex_shape().is_some();
+    let has_hashes = |keys: Spelling| keys.hex_shape().is_some_and(|shape| shape.length.is_some());
     for filter in filters.iter().filter(|_| args.sums && !is_found) {
         if !filter.spelling().is_none_or(has_hashes) {
             progress.print(&format!(
-                "warning: the keys of {} are not all hashes; if it was built from lines with more than a \
+                "warning: the keys of {} are not hashes of one length; if it was built from lines with more than a \
                  hash, build it with --column or --counts",
                 filter.name.display()
             ));

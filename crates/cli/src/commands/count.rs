@@ -28,7 +28,9 @@ pub(super) fn run(args: &CountArgs) -> Result<Outcome> {
     };
     let outputs = LineOutputs::new(args.compress, &settings);
     settings.memory_limit = outputs.memory_beside(&[args.output.as_deref()])?;
-    let mut output = outputs.open(args.output.as_deref(), &inputs)?;
+    let mut all = inputs.clone();
+    all.extend(args.inputs.lists.source());
+    let mut output = outputs.open(args.output.as_deref(), &all)?;
     let job = CountJob { inputs, order, min_count: args.min_count };
     let counted = job.run(&settings, output.writer());
     progress.finish();

@@ -21,7 +21,8 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome> {
         return Ok(outcome);
     }
     let progress = ProgressReporter::silent(args.quiet);
-    let inputs: Vec<_> = filters.iter().cloned().map(Source::Path).collect();
+    let mut inputs: Vec<_> = filters.iter().cloned().map(Source::Path).collect();
+    inputs.extend(args.lists.source());
     let mut output = Output::open(Some(&args.output), &inputs)?;
     let Some((first, rest)) = filters.split_first() else { return Ok(Outcome::Done) };
     // One filter is in memory, and the pages of another are mapped.

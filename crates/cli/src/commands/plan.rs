@@ -11,7 +11,7 @@ use crate::html::{RateCurve, plan::page};
 use crate::text;
 
 pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
-    let op = args.op().map_err(|text| Failure::Message(format!("{text}; leave it out")))?;
+    let op = args.op().map_err(|text| Failure::Message(text.to_owned()))?;
     if let Some(op) = op {
         return super::estimate::run(op, args);
     }

@@ -22,8 +22,9 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     settings.binary_output = !args.missing.as_deref().is_some_and(|path| is_terminal(Some(path)));
     filter_file::refuse_address(&args.filter)?;
     let _lock = lock::take(&args.filter)?;
-    let mut output = Output::open_as_named(&args.filter, &inputs)?;
     let mut all = inputs.clone();
+    all.extend(args.inputs.lists.source());
+    let mut output = Output::open_as_named(&args.filter, &all)?;
     all.push(Source::Path(args.filter.clone()));
     let outputs = LineOutputs::new(args.compress, &settings);
     let missing_path = args.missing.as_deref().map(Some);

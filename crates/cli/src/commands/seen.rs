@@ -53,6 +53,7 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
         drop(Output::open(Some(&files.path), &inputs)?);
     }
     let mut our_files = inputs.clone();
+    our_files.extend(args.inputs.lists.source());
     our_files.extend([&files.path, &files.exact].map(|path| Source::Path(path.clone())));
     let mut output = if args.count { None } else { Some(Output::open(None, &our_files)?) };
     // An earlier run has printed the header.

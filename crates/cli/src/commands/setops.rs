@@ -54,6 +54,7 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
         op,
         first,
         others,
+        list: lists.source(),
         dupes: None,
         approx: &args.approx,
         result: &args.result,
@@ -67,7 +68,18 @@ pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
     let (first, others) = args.inputs();
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
     let approx = &ApproxArgs::default();
-    Job { op: SetOp::SymDiff, first, others, dupes: None, approx, result, fields, engine }.run()
+    Job {
+        op: SetOp::SymDiff,
+        first,
+        others,
+        list: None,
+        dupes: None,
+        approx,
+        result,
+        fields,
+        engine,
+    }
+    .run()
 }
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
@@ -80,13 +92,16 @@ pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         () => SetOp::Dedup,
     };
     let approx = &args.approx;
-    Job { op, first, others: Vec::new(), dupes, approx, result, fields, engine }.run()
+    let list = args.inputs.lists.source();
+    Job { op, first, others: Vec::new(), list, dupes, approx, result, fields, engine }.run()
 }
 
 struct Job<'a> {
     op: SetOp,
     first: Vec<Source>,
     others: Vec<Source>,
+    /// The list of the names of the inputs.
+    list: Option<Source>,
     /// The output for the lines of the first input that are not in the result.
     dupes: Option<&'a Path>,
     approx: &'a ApproxArgs,
@@ -97,12 +112,12 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(self) -> Result<Outcome> {
-        let Self { op, first, others, dupes, approx, result, fields, engine } = self;
+        let Self { op, first, others, list, dupes, approx, result, fields, engine } = self;
         let progress = ProgressReporter::new(
             &engine.verbosity,
             prints_lines(result.count, result.output.as_deref()),
         );
-        let all: Vec<_> = first.iter().chain(&others).cloned().collect();
+        let all: Vec<_> = first.iter().chain(&others).cloned().chain(list).collect();
         let mut settings = settings(engine, fields, &all, &progress)?;
         settings.work_dir.clone_from(&result.work_dir);
         settings.keys_only = result.rows.keys_only;

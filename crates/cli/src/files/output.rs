@@ -13,8 +13,8 @@ use rustix::fs::{OFlags, fcntl_getfl};
 
 use petal_lines::atomic_file::{AtomicFile, Finished, open_descriptor};
 use petal_lines::{
-    CompressedWriter, Compression, ErrorKind, MIN_MEMORY, ObjectUrl, Settings, Source, Upload,
-    compressed_extension, enlarge_pipe, upload_memory,
+    CompressedWriter, Compression, ErrorKind, LeftOutRecords, MIN_MEMORY, ObjectUrl, Settings,
+    Source, Upload, compressed_extension, enlarge_pipe, upload_memory,
 };
 
 use crate::args::{CompressArgs, CompressionArg};
@@ -27,12 +27,14 @@ pub(crate) struct LineOutputs {
     compress: CompressArgs,
     memory_limit: u64,
     jobs: usize,
+    left_out: LeftOutRecords,
 }
 
 impl LineOutputs {
     /// Of a job with these settings.
     pub(crate) fn new(compress: CompressArgs, settings: &Settings<'_>) -> Self {
-        Self { compress, memory_limit: settings.memory_limit, jobs: settings.jobs }
+        let left_out = settings.left_out.clone();
+        Self { compress, memory_limit: settings.memory_limit, jobs: settings.jobs, left_out }
     }
 
     /// Returns the memory limit that remains beside the buffers of the outputs; `None` is standard output.
@@ -68,6 +70,12 @@ impl LineOutputs {
 
     /// Opens the path, or standard output. Fails if the output is also an input.
     pub(crate) fn open(&self, path: Option<&Path>, inputs: &[Source]) -> Result<Output> {
+        if let Some(path) = path.filter(|path| self.left_out.writes_to(path)) {
+            return Err(Failure::Message(format!(
+                "{}: is used for two outputs; name another file",
+                path.display()
+            )));
+        }
         let compression = self.compression(path)?;
         let output = Output::open_named(path, inputs, self.memory_limit)?;
         let Some(compression) = compression else { return Ok(output) };

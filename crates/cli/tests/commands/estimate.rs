@@ -182,9 +182,19 @@ fn jobs_on_parts_of_records_are_estimated() {
         let kept = json(&dir.read("report"))["kept"].clone();
         assert_eq!(plan["kept"], kept, "{args}: {plan}");
     }
+    for (args, text) in [
+        ("-n 5 --files-from a.csv", "lists of files: need a COMMAND"),
+        ("dedup --json-key /url --bad-records x a.jsonl", "plan writes no records; use skip"),
+    ] {
+        let line = dir.run(&format!("plan {args}")).failure();
+        assert!(line.contains(text), "{args}: {line}");
+    }
+    // Samples, of which every missing value is a key of its own.
+    let args = "plan dedup --json-key /no --nulls distinct --full-scan=never --json a.jsonl";
+    assert_eq!(json(&dir.run(args).ok())["kept"], 3000);
     for args in ["--column url", "-n 5 --key-transform lowercase", "--json-key /a -n 5"] {
         let line = dir.run(&format!("plan {args}")).failure();
-        assert!(line.contains("options of keys: are those of a COMMAND"), "{args}: {line}");
+        assert!(line.contains("options of keys and records: need a COMMAND"), "{args}: {line}");
     }
 }
 

@@ -380,7 +380,7 @@ fn hashes_in_checksum_files_are_looked_up() {
     assert!(output.err.contains("found 32 hexadecimal digits, expected 40"), "{}", output.err);
     // Filters of passwords keep no digests, and those of whole lines none that are found.
     let output = dir.run("check --sums words.f sums");
-    let warning = "petal: warning: the keys of words.f are not all hashes; if it was built from lines with more \
+    let warning = "petal: warning: the keys of words.f are not hashes of one length; if it was built from lines with more \
                    than a hash, build it with --column or --counts\n";
     assert_eq!((output.code, &*output.err), (Some(1), warning));
 }

@@ -1,12 +1,13 @@
 //! Records that are left out: the output is that of the naive model on the records that are left.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use petal_testkit::model::{self, LF};
 use petal_testkit::rng::Rng;
 
-use crate::common::pack::{FORMS, compress};
-use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected};
+use crate::common::pack::{self, FORMS, compress};
+use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected, odd_path};
 
 /// What a record is.
 #[derive(Clone, PartialEq)]
@@ -155,6 +156,7 @@ fn job(dir: &TestDir, seed: u64) {
         "{before} \"$petal\" {command} -q {strategy} -j {jobs} -m 8M {key} --nulls {nulls} --empty \
          {empty} --comment '#' --skip-lines {skipped} --bad-records bad --report report {names} -o out"
     );
+    _ = std::fs::remove_file(dir.path("bad"));
     let output = dir.sh(&script);
     let context = format!("seed {seed}: {script}");
     assert_eq!((output.code, output.err.as_str()), (Some(0), ""), "{context}");
@@ -177,7 +179,7 @@ fn job(dir: &TestDir, seed: u64) {
             lines.sort_unstable();
             lines
         };
-        let found = String::from_utf8(dir.read("bad")).unwrap();
+        let found = std::fs::read_to_string(dir.path("bad")).unwrap_or_default();
         assert_eq!(in_any_order(&found), in_any_order(&bad), "{context}");
         assert!(found == bad || !before.is_empty(), "{context}");
     }
@@ -205,6 +207,7 @@ fn jobs_that_spill_and_resume_leave_out_the_same_records() {
     let args = "dedup a.csv -m 8M --column url --comment # --bad-records bad --empty drop --work-dir \
                 work --strategy partition --report report";
     for resume in [false, true] {
+        _ = std::fs::remove_file(dir.path("bad"));
         if resume {
             let (reader, writer) = std::io::pipe().unwrap();
             drop(reader);
@@ -213,6 +216,7 @@ fn jobs_that_spill_and_resume_leave_out_the_same_records() {
             child.wait().unwrap();
             assert!(dir.files.names().contains(&"work".to_owned()), "{:?}", dir.files.names());
         }
+        _ = std::fs::remove_file(dir.path("bad"));
         let args = if resume { format!("{args} --resume") } else { args.to_owned() };
         let output = dir.run(&args);
         assert_eq!(output.code, Some(0), "{}", output.err);
@@ -260,6 +264,25 @@ fn transforms_and_lines_have_bad_and_empty_keys() {
     assert_eq!(dir.run("dedup a --key-transform trim --empty distinct").out, b"6162\nxyz\n\n \n");
     assert_eq!(dir.run("dedup a --skip-lines 1").out, b"xyz\n\n6162\n \n");
     assert_eq!(dir.run("dedup a --skip-lines 9").out, b"");
+    dir.write("one", "a");
+    assert_eq!(dir.run("dedup one --skip-lines 1").out, b"");
+    dir.write("z", "HEAD\0a\0b\0");
+    dir.write("z.gz", pack::gz(b"HEAD\0a\0b\0"));
+    for file in ["z", "z.gz", "-"] {
+        let run = dir.run_with(&format!("count -0 --skip-lines 1 {file}"), b"HEAD\0a\0b\0");
+        assert_eq!(run.out, b"1\ta\x001\tb\0", "{file}");
+    }
+    // A transform refuses the empty line, which has no key.
+    let hash = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n\n";
+    dir.write("hashes", hash);
+    dir.run("build -q --query-transform sha1 --empty drop -o f hashes").ok();
+    assert_eq!(dir.run_with("check -c f", b"password\n").text(), "1\n");
+    // Names that look equal are different files.
+    let odd = [b"x\xff".as_slice(), b"x\xfe"].map(|name| odd_path(Path::new(&dir.path(".")), name));
+    odd.iter().for_each(|path| std::fs::write(path, "bad\n").unwrap());
+    let run = dir.sh("$petal dedup x* --key-transform unhex --bad-records odd");
+    assert!(run.err.contains("left out 2 records without a key"), "{}", run.err);
+    assert_eq!(dir.read("odd"), b"bad\nbad\n");
     dir.write("z", "#1\n\0a\0#2\0a\0");
     assert_eq!(dir.run("dedup z -z --comment #").out, b"a\0");
 }
@@ -271,6 +294,7 @@ fn errors_name_the_place_in_the_file_and_both_options() {
     dir.write("j", "[{\"u\":1},\n{\"u\":2}");
     dir.write("k", "[{\"u\":1} {\"u\":2}]");
     dir.write("open.csv", "u,v\n1,2\n3,\"4\n");
+    dir.write("list", "j\n");
     let cases = [
         (
             "dedup a.csv --skip-lines 1 --comment # --column v",
@@ -292,11 +316,25 @@ fn errors_name_the_place_in_the_file_and_both_options() {
             "dedup a.csv --bad-records a.csv --column 1",
             "a.csv: is an input, too; change --bad-records",
         ),
+        (
+            "dedup a.csv --bad-records j --column 1",
+            "j: exists already; change --bad-records, or remove it",
+        ),
+        ("dedup a.csv --bad-records b.gz --column 1", "b.gz: would not be compressed; change"),
+        ("count a.csv --bad-records x -o ./x --column 1", "is used for two outputs"),
+        ("build a.csv --bad-records x -o x --column 1", "is used for two outputs"),
+        ("build --counts --skip-lines 1 -o f a.csv", "cannot be used with"),
+        ("dedup --files-from list -o list", "list: is the same file as the input list"),
+        ("count --files-from list -o list", "list: is the same file as the input list"),
         ("dedup a.csv --bad-records x -o x --column 1", "is used for two outputs"),
         ("dedup a.csv --bad-records -", "expected stop, skip or the name of a file"),
         (
             "seen -n 9 s a.csv --follow --skip-lines 1",
             "--skip-lines: a file that is followed may be replaced",
+        ),
+        (
+            "seen -n 9 s j --follow --json-key /u --nulls distinct",
+            "--nulls: a filter cannot tell a key from equal ones",
         ),
     ];
     for (args, why) in cases {

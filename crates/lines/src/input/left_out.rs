@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{LineWriter, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::compression::compressed_extension;
 use super::source::Source;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
+use crate::files::atomic_file::canonical_path;
 use crate::keys::{Fields, KeyProblem};
 use crate::numbers::format_count;
 
@@ -23,9 +25,36 @@ pub struct LeftOutRecords(Arc<Mutex<State>>);
 struct State {
     counts: LeftOutCounts,
     first_bad: Option<BadRecord>,
-    /// The position in each input from which on no record was counted.
+    /// The position in each input, by its name and identity, from which on no record was counted.
     counted_to: HashMap<String, u64>,
-    sink: Option<LineWriter<File>>,
+    sink: Option<Sink>,
+}
+
+/// Where records without a key go.
+enum Sink {
+    /// A file that no record was written to.
+    Path(PathBuf),
+    File(LineWriter<File>),
+}
+
+impl Sink {
+    /// Opens the file, unless it is open.
+    fn file(&mut self) -> Result<&mut LineWriter<File>> {
+        if let Self::Path(path) = self {
+            let is_special = std::fs::metadata(&*path).is_ok_and(|data| !data.is_file());
+            let file = File::options().write(true).create_new(!is_special).open(&*path);
+            let file = file.map_err(|error| {
+                let problem = format!("cannot create: {}", io_text(&error));
+                Error::new(ErrorKind::File, problem).of(path.display())
+            })?;
+            *self = Self::File(LineWriter::new(file));
+        }
+        match self {
+            Self::File(file) => Ok(file),
+            // It is open.
+            Self::Path(path) => Err(Error::new(ErrorKind::File, "is not open").of(path.display())),
+        }
+    }
 }
 
 /// How many records a job has left out.
@@ -55,24 +84,37 @@ pub(super) enum Reason {
 }
 
 impl LeftOutRecords {
-    /// Creates a file, or empties it, and writes the records without a key to it: each as it was, with an
-    /// LF, as soon as it is read.
+    /// Writes the records without a key to a file: each as it was, with an LF, as soon as it is read. The
+    /// first one creates the file, so that no input and no earlier result is lost; a device may exist.
     ///
     /// # Errors
-    /// If the file is one of the inputs, or cannot be created.
+    /// If the file exists, or is one of the inputs.
     pub fn write_bad_to(&self, path: &Path, inputs: &[Source]) -> Result<()> {
-        let failed = |problem: String| Error::new(ErrorKind::File, problem).of(path.display());
-        if let Ok(data) = std::fs::metadata(path)
-            && inputs.iter().any(|input| input.is(&data))
-        {
-            return Err(
-                failed("is an input, too".to_owned()).advise(Advice::Change(Setting::BadRecords))
-            );
+        let failed = |problem: &str| {
+            let error = Error::new(ErrorKind::File, problem).of(path.display());
+            error.advise(Advice::Change(Setting::BadRecords))
+        };
+        match std::fs::metadata(path) {
+            Ok(data) if inputs.iter().any(|input| input.is(&data)) => {
+                return Err(failed("is an input, too"));
+            }
+            Ok(data) if data.is_file() => return Err(failed("exists already").advise("remove it")),
+            _ if compressed_extension(path).is_some() => {
+                return Err(failed("would not be compressed"));
+            }
+            _ => {}
         }
-        let file = File::create(path)
-            .map_err(|error| failed(format!("cannot create: {}", io_text(&error))))?;
-        self.lock().sink = Some(LineWriter::new(file));
+        self.lock().sink = Some(Sink::Path(path.to_owned()));
         Ok(())
+    }
+
+    /// Returns whether this is the file for records without a key.
+    #[must_use]
+    pub fn writes_to(&self, path: &Path) -> bool {
+        match &self.lock().sink {
+            Some(Sink::Path(own)) => canonical_path(own) == canonical_path(path),
+            _ => false,
+        }
     }
 
     /// Returns the counts so far.
@@ -109,16 +151,16 @@ impl LeftOutRecords {
     /// Counts a record, which begins at this byte and line, unless it was counted.
     pub(super) fn add(
         &self,
-        input: &str,
+        [input, id]: [&str; 2],
         (at, line): (u64, u64),
         record: &[u8],
         reason: Reason,
     ) -> Result<()> {
         let mut state = self.lock();
-        match state.counted_to.get_mut(input) {
+        match state.counted_to.get_mut(id) {
             Some(counted) if at < *counted => return Ok(()),
             Some(counted) => *counted = at + 1,
-            None => drop(state.counted_to.insert(input.to_owned(), at + 1)),
+            None => drop(state.counted_to.insert(id.to_owned(), at + 1)),
         }
         let problem = match reason {
             Reason::Null => {
@@ -136,7 +178,8 @@ impl LeftOutRecords {
         state.first_bad.get_or_insert_with(bad);
         match &mut state.sink {
             Some(sink) => {
-                let written = sink.write_all(record).and_then(|()| sink.write_all(b"\n"));
+                let file = sink.file()?;
+                let written = file.write_all(record).and_then(|()| file.write_all(b"\n"));
                 written.map_err(Error::write_bad)
             }
             None => Ok(()),

@@ -75,8 +75,13 @@ pub(crate) fn select(mut input: Input, json_text: bool, longest: u64) -> Result<
         (_, Some(dialect)) => Ends::Csv(dialect),
         _ => Ends::Line,
     };
+    let id = match &input.kind {
+        InputKind::Named { path, .. } => format!("{path:?}"),
+        _ => format!("{} {}", input.name, input.number),
+    };
     let selection = Arc::new(Selection {
         name: input.name.clone(),
+        id,
         keys: Arc::clone(&input.keys),
         ends,
         delimiter: input.checks.delimiter(),
@@ -149,8 +154,8 @@ fn read_start(
     let start = Start::read(stream.as_mut(), &input.name, keys, delimiter, longest, progress);
     let mut start = start?;
     // The mark of a first line belongs to it.
-    if start.lines == 0 && keys.fields == Fields::Line {
-        let mark = if start.mark { MARK } else { &[] };
+    let mark = if start.mark { MARK } else { &[] };
+    if start.length == mark.len() as u64 && keys.fields == Fields::Line {
         start.rest.splice(..0, mark.iter().copied());
         start.length = 0;
     }

@@ -27,6 +27,8 @@ const STEP: usize = 64 << 10;
 /// How the records of an input are found and selected.
 pub(super) struct Selection {
     pub(super) name: String,
+    /// Differs from that of other inputs, whose name may be the same.
+    pub(super) id: String,
     pub(super) keys: Arc<KeySpec>,
     pub(super) ends: Ends,
     pub(super) delimiter: u8,
@@ -276,16 +278,16 @@ impl SelectedRecords {
                 return Err(no_key(&selection.name, &keys.fields, problem, place.0, Some(place.1)));
             }
         };
-        selection.left_out.add(&selection.name, place, record, reason)?;
+        selection.left_out.add([&selection.name, &selection.id], place, record, reason)?;
         Ok(false)
     }
 
     /// Leaves out bytes that are no record, or returns their error.
     fn bad(&self, bytes: Range<usize>, place: (u64, u64), problem: &'static str) -> Result<bool> {
-        let Selection { name, keys, left_out, .. } = &*self.selection;
+        let Selection { name, id, keys, left_out, .. } = &*self.selection;
         if keys.records.skip_bad {
             let reason = Reason::Bad(problem.to_owned());
-            left_out.add(name, place, &self.raw[bytes], reason)?;
+            left_out.add([name, id], place, &self.raw[bytes], reason)?;
             return Ok(false);
         }
         Err(match problem {

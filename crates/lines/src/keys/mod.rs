@@ -106,7 +106,15 @@ impl KeySpec {
             return Ok(KeyKind::Null);
         }
         let start = key.len();
-        self.append_key(record, spare, key)?;
+        if let Err(problem) = self.append_key(record, spare, key) {
+            key.truncate(start);
+            // A transform may refuse an empty key.
+            let is_empty = empty != Alike::One
+                && self.fields.append(record, key).is_ok()
+                && key.len() == start;
+            key.truncate(start);
+            return if is_empty { Ok(KeyKind::Empty) } else { Err(problem) };
+        }
         let own = &key[start..];
         let is_empty =
             || own.is_empty() || self.fields.count() > 1 && rows::fields(own).all(<[u8]>::is_empty);

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::files::read_at;
 use crate::fingerprint::LineHasher;
 use crate::input::{Input, Open};
-use crate::keys::{KeySpec, Spare};
+use crate::keys::{Alike, KeySpec, Spare};
 use crate::progress::Progress;
 use crate::scan::RecordEnds;
 
@@ -44,6 +44,8 @@ pub(super) struct BlockReader<'a> {
     spare: Spare,
     buffer: Vec<u8>,
     ends: Vec<usize>,
+    /// Keys so far that differ from all others.
+    distinct: u64,
     /// Blocks read, and those that were not in the page cache.
     blocks: u64,
     cold: u64,
@@ -60,6 +62,7 @@ impl<'a> BlockReader<'a> {
             spare: Spare::default(),
             buffer: vec![],
             ends: vec![],
+            distinct: 0,
             blocks: 0,
             cold: 0,
             progress,
@@ -88,8 +91,14 @@ impl<'a> BlockReader<'a> {
         }
         let key = &mut self.key;
         key.clear();
-        let made = self.spec.append_key(line, &mut self.spare, key);
-        self.hasher.filter_hash(if made.is_ok() { key } else { line })
+        match self.spec.append_kind(line, &mut self.spare, key) {
+            Ok(kind) if self.spec.records.alike(kind) == Alike::Distinct => {
+                self.distinct += 1;
+                self.hasher.filter_hash(&self.distinct.to_le_bytes())
+            }
+            Ok(_) => self.hasher.filter_hash(key),
+            Err(_) => self.hasher.filter_hash(line),
+        }
     }
 
     /// Calls `each` with the lines that start in a block of an input, until it breaks. In a block of
