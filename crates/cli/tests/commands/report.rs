@@ -32,6 +32,7 @@ const FIELDS: [&str; 24] = [
     "memory_peak_bytes",
     "disk_peak_bytes",
     "jobs",
+    "left_out",
     "samples",
 ];
 
