@@ -108,6 +108,14 @@ impl Step {
     fn new(program: &OsStr, name: &str, args: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(args).current_dir(root()).stdin(Stdio::null());
+        // These describe xtask. Crates that read them when they are built would be built again each time that
+        // another program, such as maturin, runs cargo without them.
+        for (variable, _) in std::env::vars_os() {
+            let text = variable.to_string_lossy();
+            if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+                command.env_remove(&variable);
+            }
+        }
         Self { command, shown: format!("{name} {}", args.join(" ")) }
     }
 
@@ -224,6 +232,14 @@ mod tests {
     use std::path::Path;
 
     use super::{Step, failed_test, with_output_at_end};
+
+    #[test]
+    fn commands_do_not_get_the_variables_of_xtask() {
+        let output = Step::program(Path::new("/usr/bin/env"), &[]).command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("PATH=") && !text.contains("\nCARGO_PKG_NAME="), "{text}");
+        assert!(!text.contains("\nCARGO_MANIFEST_DIR="), "{text}");
+    }
 
     #[test]
     fn failed_tests_are_found_in_the_output() {
