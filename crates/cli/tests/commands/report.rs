@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{MEMORY_OVERHEAD, SET_COMMANDS, STRATEGIES, TestDir, write_lines};
 
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 25] = [
     "version",
     "command",
     "inputs",
