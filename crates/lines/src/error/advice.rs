@@ -146,9 +146,9 @@ pub enum Advice {
     CheckDelimiter,
     /// Find the lines that both inputs contain.
     FindCommonLines,
-    /// Make keys of the shape of the filter's keys, which this one has not.
+    /// Query keys with as many hexadecimal digits as the filter's keys.
     MatchKeys(OtherShape),
-    /// Take the hashes out of the records: the filter is queried after a digest, and the record is none.
+    /// Build the filter from the hashes alone, of which the records are a part.
     TakeHashes(OtherShape),
     /// Read tables with a build that has the feature `parquet`.
     BuildWithTables,

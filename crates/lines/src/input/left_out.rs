@@ -17,7 +17,7 @@ use crate::numbers::format_count;
 
 /// The records that a job has left out. Clones share them.
 ///
-/// A record is counted once, however often its input is read; so is one of an input that is named twice.
+/// A record is counted once, however often its input is read; so is one of an input whose name is given twice.
 #[derive(Clone, Default)]
 pub struct LeftOutRecords(Arc<Mutex<State>>);
 

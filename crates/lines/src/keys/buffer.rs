@@ -21,7 +21,8 @@ pub(crate) struct Spare {
     pub(super) to: Vec<u8>,
 }
 
-/// The start of a key that is distinct from all others, which no text and no other key has.
+/// The start of a key that is distinct from all others. It is no UTF-8, so no text begins with it; a line of
+/// bytes could, if it was made to.
 const DISTINCT: &[u8] = b"\xff\0petal: distinct\0\xff";
 
 impl Keys {
