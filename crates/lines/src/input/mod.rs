@@ -63,6 +63,8 @@ use crate::tables::{Table, TableKind};
 use crate::temp::FileUsage;
 
 pub use compression::compressed_extension;
+#[cfg(test)]
+pub(crate) use compression::decompressed;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
 pub(crate) use header::MARK;

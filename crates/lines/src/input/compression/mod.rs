@@ -28,6 +28,8 @@ use self::gzip::{GzipMembers, TRAILING};
 use self::lz4::Lz4Frames;
 pub(super) use self::magic::Magic;
 use self::requirements::{bzip2_memory, xz_memory, zstd_window};
+#[cfg(test)]
+pub(crate) use self::tests::decompressed;
 use crate::error::{Advice, Error, ErrorKind, Setting};
 use crate::numbers::format_size;
 use crate::poll_read::{POLL_TIMEOUT, PollRead};
@@ -66,8 +68,7 @@ impl Codec {
 /// The most bytes of the header of a zstd frame, which has the window; that of an lz4 frame is shorter.
 const FRAME_HEADER: usize = 18;
 
-/// Returns the extension of a file name that says that the file is compressed, as written. Outputs are
-/// not compressed.
+/// Returns the extension of a file name that says that the file is compressed, as written.
 #[must_use]
 pub fn compressed_extension(path: &Path) -> Option<&str> {
     const EXTENSIONS: [&str; 16] = [

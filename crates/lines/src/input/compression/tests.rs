@@ -72,6 +72,12 @@ fn lz4(bytes: &[u8], linked: bool) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
+/// Returns what is in compressed data.
+pub(crate) fn decompressed(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let Magic::Is(codec) = Magic::of(packed) else { return Err(io::ErrorKind::InvalidData.into()) };
+    read(codec, packed.to_vec(), memory(64 << 20))
+}
+
 fn read(codec: Codec, packed: Vec<u8>, memory: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     decode(codec, io::Cursor::new(packed), memory)?.read_to_end(&mut bytes)?;
