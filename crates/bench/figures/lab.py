@@ -8,10 +8,10 @@ from pathlib import Path
 from .rows import Plot, read, significant, size, source
 
 # The ways of `cargo x lab`, and who can use the set at the same time.
-THREADS, READERS = "threads, with a lock", "processes that map its file, for reading"
+THREADS, READERS = "threads, with a lock", "processes, for reading"
 SHARED_BY = {
-    "PostgreSQL, 1 row a statement": "machines, over the network",
-    "PostgreSQL, 1,024 rows a statement": "machines, over the network",
+    "PostgreSQL, 1 row a statement": "machines",
+    "PostgreSQL, 1,024 rows a statement": "machines",
     "SQLite, 1 row a transaction": "processes of a machine",
     "SQLite, 1,024 rows a transaction": "processes of a machine",
     "`HashSet<String>`": THREADS,
