@@ -109,9 +109,10 @@ def common(
     - `empty`: how empty keys compare, as for `nulls` [`"one"`].
     - `comment`: leave out lines that begin with this text, also before the header [none].
     - `skip_lines`: number of lines to leave out at the start of each file, before the header [0].
-    - `progress`: called as `progress(phase, done, total)` some ten times a second and at the start
-      and end of each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the
-      job.
+    - `progress`: `True` shows the phase, its bytes and the time left of the job in one line of
+      `sys.stderr`, in a terminal or a notebook. A function is called as `progress(phase, done, total)`
+      some ten times a second and at the start and end of each phase, with bytes of input; `total` is
+      `None` if unknown. Its exceptions end the job.
 
     Cost: two or three passes over the files, and about one hash per line.
 
