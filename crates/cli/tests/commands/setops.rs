@@ -193,7 +193,7 @@ fn empty_inputs_and_one_file_twice() {
         ("symdiff none a", "x\ny\n"),
         ("symdiff a a", ""),
         ("dedup --keep first a", "x\ny\n"),
-        ("dedup --keep last a a", "x\ny\n"),
+        ("dedup --keep last a a", "y\nx\n"),
         ("dedup -d a", "x\n"),
         ("uniq -u a", "y\n"),
         ("dedup -u a a", ""),

@@ -5,6 +5,7 @@
 
 pub(crate) mod pack;
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -200,6 +201,20 @@ pub(crate) fn expected(command: &str, files: &[&[u8]], delimiter: u8) -> Vec<u8>
         "dedup -d" => model::duplicates(files, delimiter),
         "dedup -u" => model::unique(files, delimiter),
         _ => model::dedup(files, delimiter),
+    }
+}
+
+/// Notes a record that a set command prints for its key, unless it prints another one.
+pub(crate) fn note_record<R>(
+    command: &str,
+    printed: &mut HashMap<String, R>,
+    key: String,
+    record: R,
+) {
+    if command.ends_with("--keep last") {
+        printed.insert(key, record);
+    } else {
+        printed.entry(key).or_insert(record);
     }
 }
 
