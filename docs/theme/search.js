@@ -1,6 +1,6 @@
 // Search in Chinese. The index of mdBook divides text at spaces, so it has whole Chinese sentences as words. It also has
-// the text of every section, in which a query with Chinese characters is looked up as it is written.
-"use strict";
+// the text of every section, in which a query with Chinese characters is looked up as it is written. `cargo x book`
+// appends this script to the index, which a page loads when its reader first searches.
 
 (() => {
   const CHINESE = /\p{Script=Han}/u;
@@ -33,13 +33,8 @@
     return found.sort((one, other) => other.score - one.score);
   }
 
-  // The searcher loads the index when the reader first searches.
-  const load = elasticlunr.Index.load.bind(elasticlunr.Index);
-  elasticlunr.Index.load = (stored) => {
-    const index = load(stored);
-    const search = index.search.bind(index);
-    index.search = (query, options) =>
-      CHINESE.test(query) ? find(index.documentStore.docs, query) : search(query, options);
-    return index;
+  const { search } = elasticlunr.Index.prototype;
+  elasticlunr.Index.prototype.search = function (query, options) {
+    return CHINESE.test(query) ? find(this.documentStore.docs, query) : search.call(this, query, options);
   };
 })();
