@@ -53,8 +53,9 @@
       full: "takes no more keys than planned",
       approximate: "about ",
       units: { bits: "bits", bytes: "bytes" },
+      remark: (value, remark) => `${value} (${remark})`,
       limit: (times, limit) => `${times} × the information limit of ${limit}`,
-      layoutFirst: "first layer",
+      layoutFirst: "first layer: ",
       lines: { shell: "Shell", rust: "Rust", python: "Python" },
       copy: "Copy",
       copied: "Copied",
@@ -90,7 +91,7 @@
       capacityHint: "1e6、5,000,000 或 2^30",
       fprHint: "1%、0.001、1e-6 或 1/1000",
       memoryHint: "数值，单位在右侧选择",
-      probesHint: "每个键置位的比特数",
+      probesHint: "每个键在位数组里置几位",
       noProbes: "该类型不能单独指定 k",
       intro: "填写两到三项，其余留空，由计算得出。",
       types: {
@@ -109,7 +110,7 @@
         capacity: "键数",
         fpr: "误判率",
         size: "内存",
-        perKey: "每键比特数",
+        perKey: "每键位数",
         probes: "哈希函数个数 k",
         double: "键数翻倍时的误判率",
         layout: "布局",
@@ -118,9 +119,10 @@
       none: "–",
       full: "键数不能超过计划值",
       approximate: "约 ",
-      units: { bits: "比特", bytes: "字节" },
+      units: { bits: "位", bytes: "字节" },
+      remark: (value, remark) => `${value}（${remark}）`,
       limit: (times, limit) => `信息论下限 ${limit} 的 ${times} 倍`,
-      layoutFirst: "第一层",
+      layoutFirst: "第一层：",
       lines: { shell: "命令行", rust: "Rust", python: "Python" },
       copy: "复制",
       copied: "已复制",
@@ -129,7 +131,7 @@
       charts: {
         keys: ["误判率随键数的变化", "键数", "误判率"],
         probes: ["内存不变时，误判率随哈希函数个数 k 的变化", "k", "误判率"],
-        rates: ["每键比特数随误判率的变化", "误判率", "每键比特数"],
+        rates: ["每键位数随误判率的变化", "误判率", "每键位数"],
       },
       fixedKeys: "该类型的过滤器容纳的键数不能超过计划值，曲线到此为止。",
       series: {
@@ -390,12 +392,12 @@
     const about = plan.type.startsWith("static") ? text.approximate : "";
     const ratio = digits(plan.bits_per_key / plan.information_bits_per_key);
     const limit = text.limit(ratio, digits(plan.information_bits_per_key));
-    const layout = plan.type === "scalable" ? `${text.layoutFirst}: ${translated(plan.layout)}` : translated(plan.layout);
+    const layout = plan.type === "scalable" ? `${text.layoutFirst}${translated(plan.layout)}` : translated(plan.layout);
     const rows = [
       ["capacity", grouped(plan.capacity)],
-      ["fpr", `${percent(plan.fpr)} (${oneIn(plan.fpr)})`],
-      ["size", `${about}${size(plan.size_bytes)} (${grouped(plan.size_bytes)} ${text.units.bytes})`],
-      ["perKey", `${about}${digits(plan.bits_per_key, 4)}: ${limit}`],
+      ["fpr", text.remark(percent(plan.fpr), oneIn(plan.fpr))],
+      ["size", text.remark(about + size(plan.size_bytes), `${grouped(plan.size_bytes)} ${text.units.bytes}`)],
+      ["perKey", text.remark(about + digits(plan.bits_per_key, 4), limit)],
       ["probes", plan.probes === null ? text.none : String(plan.probes)],
       ["double", plan.fpr_at_double_capacity === null ? text.full : percent(plan.fpr_at_double_capacity)],
       ["layout", layout],

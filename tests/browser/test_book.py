@@ -26,6 +26,7 @@ def ids():
 def test_page_is_complete(browser, book, page):
     browser.open(book + page)
     assert browser.run("return document.querySelector('main h1, main h2')?.innerText"), "no heading"
+    assert browser.run("return document.documentElement.lang") == ("zh-CN" if page.startswith("zh/") else "en")
     broken = browser.run("return [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src)")
     assert not broken, "pictures that are not loaded"
     requests = browser.run("return performance.getEntriesByType('resource').map(e => e.name)")
