@@ -104,7 +104,8 @@ fn code(block: &Block) -> Vec<String> {
     let lines = block.code.lines().filter(|line| !line.starts_with(remark));
     // Two spaces before it: one is also within commands.
     let lines = lines.map(|line| line.split(&format!("  {remark}")).next().unwrap().trim());
-    lines.filter(|line| !line.is_empty()).map(ToOwned::to_owned).collect()
+    // `...` stands for lines that the page leaves out.
+    lines.filter(|line| !["", "..."].contains(line)).map(ToOwned::to_owned).collect()
 }
 
 #[test]
