@@ -77,6 +77,28 @@ fn counterparts_link_each_other() {
 }
 
 #[test]
+fn chinese_pages_link_chinese_pages() {
+    let counterparts = counterparts();
+    let translated: BTreeSet<_> =
+        counterparts.iter().map(|(_, english)| english.as_str()).collect();
+    let mut problems = Vec::new();
+    for (page, english) in &counterparts {
+        let folder = root().join(&page.path).parent().unwrap().to_owned();
+        for link in &page.links {
+            let file = link.target.split('#').next().unwrap();
+            let Ok(target) = folder.join(file).canonicalize() else { continue };
+            let target = target.strip_prefix(root().canonicalize().unwrap()).unwrap();
+            let target = target.to_string_lossy();
+            // A page may link its own counterpart for more.
+            if target != *english && translated.contains(&*target) {
+                problems.push(format!("{}:{}: {target} exists in Chinese", page.path, link.line));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
 fn commands_and_outputs_are_those_of_the_english_page() {
     let mut problems = Vec::new();
     for (page, english) in counterparts() {
