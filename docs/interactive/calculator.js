@@ -52,8 +52,10 @@
       none: "–",
       full: "takes no more keys than planned",
       approximate: "about ",
+      units: { bits: "bits", bytes: "bytes" },
+      remark: (value, remark) => `${value} (${remark})`,
       limit: (times, limit) => `${times} × the information limit of ${limit}`,
-      layoutFirst: "first layer",
+      layoutFirst: "first layer: ",
       lines: { shell: "Shell", rust: "Rust", python: "Python" },
       copy: "Copy",
       copied: "Copied",
@@ -85,18 +87,18 @@
       fpr: "误判率 ε",
       memory: "内存 m",
       unit: "内存单位",
-      probes: "探测位数 k",
+      probes: "哈希函数个数 k",
       capacityHint: "1e6、5,000,000 或 2^30",
       fprHint: "1%、0.001、1e-6 或 1/1000",
       memoryHint: "数值，单位在右侧选择",
-      probesHint: "每个键置位的比特数",
+      probesHint: "每个键在位数组里置几位",
       noProbes: "该类型不能单独指定 k",
       intro: "填写两到三项，其余留空，由计算得出。",
       types: {
         bloom: "bloom：分块布隆过滤器，默认，每个键只访问一条缓存行",
-        classic: "classic：教科书上的布隆过滤器",
-        counting: "counting：带 4 位计数器的 bloom，可删除",
-        "counting-classic": "counting-classic：带计数器的 classic，可删除",
+        classic: "classic：经典布隆过滤器，即教科书上的那种",
+        counting: "counting：计数布隆过滤器，4 位计数器，可删除",
+        "counting-classic": "counting-classic：经典的计数布隆过滤器，可删除",
         quotient: "quotient：商过滤器，可删除、计数、扩容",
         "vector-quotient": "vector-quotient：向量商过滤器，常数时间删除",
         scalable: "scalable：随键数增长",
@@ -108,8 +110,8 @@
         capacity: "键数",
         fpr: "误判率",
         size: "内存",
-        perKey: "每键比特数",
-        probes: "探测位数",
+        perKey: "每键位数",
+        probes: "哈希函数个数 k",
         double: "键数翻倍时的误判率",
         layout: "布局",
       },
@@ -117,8 +119,10 @@
       none: "–",
       full: "键数不能超过计划值",
       approximate: "约 ",
+      units: { bits: "位", bytes: "字节" },
+      remark: (value, remark) => `${value}（${remark}）`,
       limit: (times, limit) => `信息论下限 ${limit} 的 ${times} 倍`,
-      layoutFirst: "第一层",
+      layoutFirst: "第一层：",
       lines: { shell: "命令行", rust: "Rust", python: "Python" },
       copy: "复制",
       copied: "已复制",
@@ -126,8 +130,8 @@
       reset: "重新开始",
       charts: {
         keys: ["误判率随键数的变化", "键数", "误判率"],
-        probes: ["内存不变时，误判率随探测位数 k 的变化", "k", "误判率"],
-        rates: ["每键比特数随误判率的变化", "误判率", "每键比特数"],
+        probes: ["内存不变时，误判率随哈希函数个数 k 的变化", "k", "误判率"],
+        rates: ["每键位数随误判率的变化", "误判率", "每键位数"],
       },
       fixedKeys: "该类型的过滤器容纳的键数不能超过计划值，曲线到此为止。",
       series: {
@@ -139,10 +143,32 @@
         capacity: "键数：请写成 1e6、5,000,000 或 2^30 这样的数",
         fpr: "误判率：请写成 1%、0.001、1e-6 或 1/1000，须在 0 与 1 之间",
         memory: "内存：请填写数字",
-        probes: "探测位数：请填写 1 到 64 的整数",
+        probes: "哈希函数个数：请填写 1 到 64 的整数",
       },
       few: "请填写两到三项，其中至少包括键数或内存。",
       failed: "petal：",
+      // Layouts and errors of the library.
+      phrases: [
+        [/^(\d+) layers?, the newest of /, "$1 层，最新一层："],
+        [/^(\d+) generations of /, "$1 代，每代："],
+        [/(\d+) blocks of (\d+) bits/, "$1 块，每块 $2 位"],
+        [/(\d+) blocks of (\d+) slots in (\d+) buckets/, "$1 块，每块 $2 个槽、$3 个桶"],
+        [/(\d+) slots/, "$1 个槽"],
+        [/, (\d+) probes/, "，k = $1"],
+        [/, counters of (\d+) bits/, "，计数器 $1 位"],
+        [/, remainders of (\d+) bits/, "，余数 $1 位"],
+        [/, tags of (\d+) bits/, "，标签 $1 位"],
+        [/^(\d+) bits/, "$1 位"],
+        ["approximate size", "大小为近似值"],
+        ["maximum size", "大小为上限"],
+        [/^this filter takes (\d+) bytes, more than (\d+): .*/, "这个过滤器要 $1 字节，超过 $2 字节；四项中请留空一项"],
+        ["no key fits this memory", "内存太小，一个键也放不下"],
+        ["the memory is too small for this number of keys", "内存太小，放不下这么多键"],
+        [/^a false-positive rate of (\S+) for ([\d,]+) keys cannot be reached: .*/,
+          "$2 个键达不到误判率 $1：哈希只有 64 位，会有键相撞；请提高误判率"],
+        [/^capacity: expected fewer keys.*/, "键太多或内存太小：几乎每个键都会判为“在”"],
+        [/^probes: expected (\d+) to (\d+), found .*/, "哈希函数个数：这种类型可取 $1 到 $2"],
+      ],
     },
   };
 
@@ -174,6 +200,11 @@
     if (power) return Number(power[1]) ** -Number(power[2]);
     // Division by 100 is correctly rounded: 1% is 0.01.
     return /%$/.test(plain) ? number(plain.slice(0, -1)) / 100 : number(plain);
+  }
+
+  /** Returns a text of the library in the language of the page. */
+  function translated(words) {
+    return (text.phrases ?? []).reduce((said, [phrase, other]) => said.replace(phrase, other), words);
   }
 
   /** Returns the request, or the message about the first field that is not understood. */
@@ -230,7 +261,7 @@
   }
 
   function size(bytes) {
-    const units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    const units = [text.units.bytes, "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let [value, at] = [bytes, 0];
     while (value >= 1024 && at < units.length - 1) [value, at] = [value / 1024, at + 1];
     return `${digits(value)} ${units[at]}`;
@@ -256,7 +287,7 @@
   }
 
   const unit = element("select", { id: "petal-unit", "aria-label": text.unit, oninput: update },
-    ...Object.keys(UNITS).map((name) => element("option", { value: name }, name)));
+    ...Object.keys(UNITS).map((name) => element("option", { value: name }, text.units[name] ?? name)));
   inputs.unit = unit;
   const type = element("select", { oninput: update },
     ...TYPES.map((name) => element("option", { value: name }, text.types[name])));
@@ -342,7 +373,7 @@
     const asked = request();
     const plan = asked.error ? asked : ask({ op: "plan", ...asked });
     root.dataset.state = plan.error ? "error" : "done";
-    message.textContent = plan.error ? (asked.error ? plan.error : `${text.failed} ${plan.error}`) : "";
+    message.textContent = plan.error ? (asked.error ? plan.error : `${text.failed} ${translated(plan.error)}`) : "";
     for (const part of [table, lines, figures]) part.hidden = Boolean(plan.error);
     if (plan.error) return;
     root.dataset.plan = JSON.stringify(plan);
@@ -361,12 +392,12 @@
     const about = plan.type.startsWith("static") ? text.approximate : "";
     const ratio = digits(plan.bits_per_key / plan.information_bits_per_key);
     const limit = text.limit(ratio, digits(plan.information_bits_per_key));
-    const layout = plan.type === "scalable" ? `${text.layoutFirst}: ${plan.layout}` : plan.layout;
+    const layout = plan.type === "scalable" ? `${text.layoutFirst}${translated(plan.layout)}` : translated(plan.layout);
     const rows = [
       ["capacity", grouped(plan.capacity)],
-      ["fpr", `${percent(plan.fpr)} (${oneIn(plan.fpr)})`],
-      ["size", `${about}${size(plan.size_bytes)} (${grouped(plan.size_bytes)} bytes)`],
-      ["perKey", `${about}${digits(plan.bits_per_key, 4)}: ${limit}`],
+      ["fpr", text.remark(percent(plan.fpr), oneIn(plan.fpr))],
+      ["size", text.remark(about + size(plan.size_bytes), `${grouped(plan.size_bytes)} ${text.units.bytes}`)],
+      ["perKey", text.remark(about + digits(plan.bits_per_key, 4), limit)],
       ["probes", plan.probes === null ? text.none : String(plan.probes)],
       ["double", plan.fpr_at_double_capacity === null ? text.full : percent(plan.fpr_at_double_capacity)],
       ["layout", layout],

@@ -1,6 +1,6 @@
 """Every page of the book: no console error, every picture loaded, no broken link, no request to another server."""
 
-from urllib.parse import unquote, urldefrag
+from urllib.parse import quote, unquote, urldefrag
 
 import pytest
 
@@ -26,6 +26,7 @@ def ids():
 def test_page_is_complete(browser, book, page):
     browser.open(book + page)
     assert browser.run("return document.querySelector('main h1, main h2')?.innerText"), "no heading"
+    assert browser.run("return document.documentElement.lang") == ("zh-CN" if page.startswith("zh/") else "en")
     broken = browser.run("return [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src)")
     assert not broken, "pictures that are not loaded"
     requests = browser.run("return performance.getEntriesByType('resource').map(e => e.name)")
@@ -49,6 +50,30 @@ def test_search_finds_a_page(browser, book):
     browser.open(book + "choosing.html?search=quotient")
     found = "return document.querySelectorAll('#mdbook-searchresults li').length"
     WebDriverWait(browser.driver, 20).until(lambda _: browser.run(found) > 0)
+
+
+@pytest.mark.parametrize("words", ["误判率", "布隆过滤器", "误判率 黑名单"])
+def test_search_finds_chinese_words(browser, book, words):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.open(f"{book}zh/introduction.html?search={quote(words)}")
+    found = "return [...document.querySelectorAll('#mdbook-searchresults li')].map(e => e.innerText)"
+    WebDriverWait(browser.driver, 20).until(lambda _: browser.run(found))
+    marked = browser.run("return document.querySelector('#mdbook-searchresults em').innerText")
+    assert marked == words.split()[0]
+    browser.screenshot("search-chinese")
+    browser.find("#mdbook-searchresults a").click()
+    for word in words.split():
+        assert word in browser.find("main").text
+
+
+def test_search_in_chinese_finds_nothing_else(browser, book):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.open(f"{book}index.html?search={quote('误判律')}")
+    header = "return document.getElementById('mdbook-searchresults-header').innerText"
+    WebDriverWait(browser.driver, 20).until(lambda _: browser.run(header))
+    assert not browser.find_all("#mdbook-searchresults li")
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -243,3 +243,17 @@ def test_chinese_page_has_chinese_labels(browser, book):
     labels = browser.run("return [...document.querySelectorAll('main label, main figcaption')].map(e => e.innerText)")
     assert len(labels) == 8 and all(re.search("[\u4e00-\u9fff]", label) for label in labels)
     assert "missing" not in root.text and "undefined" not in root.text
+
+
+@pytest.mark.parametrize("values", ["type=counting", "type=quotient", "type=vector-quotient", "type=scalable", "type=windowed",
+                                    "type=static", "type=static-fuse", "m=10&unit=bytes", "n=1e6&m=1&unit=bytes&p=", "p=1e-18",
+                                    "k=40", "n=1e6&m=10&unit=kB&p="])  # fmt: skip
+def test_chinese_page_has_chinese_results_and_errors(browser, book, values):
+    given = {"n": "1e6", "p": "1%"} | dict(pair.split("=") for pair in values.split("&"))
+    browser.open(f"{book}zh/calculator.html#" + "&".join(f"{name}={value}" for name, value in given.items() if value))
+    root = browser.find("#petal-calculator")
+    WebDriverWait(browser.driver, 30).until(lambda _: root.get_attribute("data-state"))
+    text = browser.find("#petal-calculator .petal-result").text + browser.find("#petal-calculator .petal-message").text
+    assert re.search("[\u4e00-\u9fff]", text)
+    english = set(re.findall("[a-z-]{3,}", text)) - {"petal", "log"}
+    assert not english, text

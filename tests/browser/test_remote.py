@@ -28,6 +28,10 @@ def large_filter(tmp_path_factory, serve):
 def ask(browser, book):
     """Returns a function that asks for a password, and returns the state and the message."""
     browser.open(book + PAGE)
+    return asker(browser)
+
+
+def asker(browser):
     form = browser.find("#petal-remote")
     WebDriverWait(browser.driver, 30).until(lambda _: browser.find_all("#petal-remote form"))
 
@@ -47,6 +51,14 @@ def test_the_list_of_the_page(ask, browser):
     state, message = ask("meadow-lantern-96")
     assert state == "absent" and "20,000 hashes" in message
     browser.screenshot("remote")
+
+
+def test_the_chinese_page(browser, book):
+    browser.open(book + "zh/" + PAGE)
+    ask = asker(browser)
+    state, message = ask("password-7")
+    assert state == "present" and message.startswith("可能在名单上。") and "20,000" in message
+    assert browser.find("#petal-remote form").text.split() == ["过滤器", "密码", "查询"]
 
 
 def test_a_large_filter_of_another_server(ask, large_filter):

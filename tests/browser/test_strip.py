@@ -1,5 +1,7 @@
 """The strip of bits: adding, querying and deleting show what they say."""
 
+import re
+
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -48,8 +50,8 @@ def strip(browser, book):
     return opened(browser, book)
 
 
-def opened(browser, book):
-    browser.open(book + "how-it-works.html")
+def opened(browser, book, page="how-it-works.html"):
+    browser.open(book + page)
     WebDriverWait(browser.driver, 30).until(lambda _: browser.find_all("#petal-strip .petal-cell"))
     return Strip(browser)
 
@@ -121,6 +123,16 @@ def test_size_and_probes_can_be_chosen(strip, bits):
     strip.select("probes", 1)
     assert len(strip.cells) == bits and 1 <= sum(strip.cells) <= 5
     assert f"m = {bits}, k = 1" in strip.browser.find("#petal-strip .petal-status").text
+
+
+def test_chinese_page_has_a_chinese_strip(browser, book):
+    strip = opened(browser, book, "zh/how-it-works.html")
+    messages = [strip.press(action) for action in ("add", "fill", "fill", "falsePositive", "broken", "query")]
+    strip.select("mode", "counters")
+    messages += [strip.press(action) for action in ("broken", "remove", "query", "reset")]
+    assert messages[3].startswith("误判") and "丢了" in messages[4] and messages[5].startswith("漏判"), messages
+    assert not re.search("[A-Z]", browser.find("#petal-strip").text)
+    browser.screenshot("strip-chinese")
 
 
 @pytest.mark.parametrize("width", [380, 1280])

@@ -62,6 +62,7 @@ mod filters;
 mod fingerprint;
 mod input;
 mod job_context;
+mod job_progress;
 mod keys;
 mod memory;
 mod numbers;
@@ -93,6 +94,7 @@ pub use input::{
     CountedLists, LeftOutCounts, LeftOutRecords, Source, Spellings, compressed_extension,
 };
 pub use job_context::spelling_differences;
+pub use job_progress::{JobProgress, TimeLeft};
 pub use keys::{
     Alike, Column, Columns, Dialect, Fields, HexShape, JsonPointer, JsonValues, KeySpec,
     OtherShape, Quoting, RecordRules, RowKeys, Spelling, SpellingDifference, Transform,

@@ -237,19 +237,26 @@ fn model(op: SetOp, first: &[Row], others: &[Vec<Row>], key: &KeyOf) -> Vec<i64>
     let own: BTreeSet<_> = first.iter().map(key).collect();
     let mut printed = BTreeSet::new();
     let mut answer = vec![];
+    let mut first: Vec<_> = first.iter().collect();
+    if op == SetOp::DedupLast {
+        first.reverse();
+    }
     for row in first {
         let found = sets.iter().filter(|set| set.contains(&key(row))).count();
         let kept = match op {
             SetOp::Common => found == sets.len(),
             SetOp::AtLeast(number) => found >= number.into(),
             SetOp::Diff | SetOp::SymDiff => found == 0,
-            SetOp::Dedup => true,
+            SetOp::Dedup | SetOp::DedupLast => true,
             SetOp::Duplicates => counts[&key(row)] > 1,
             SetOp::Unique => counts[&key(row)] == 1,
         };
         if kept && printed.insert(key(row)) {
             answer.push(row.id);
         }
+    }
+    if op == SetOp::DedupLast {
+        answer.reverse();
     }
     if op == SetOp::SymDiff {
         let mut printed = own;
@@ -280,6 +287,7 @@ fn rows_of_set_operations_are_those_of_the_model() {
         SetOp::Diff,
         SetOp::SymDiff,
         SetOp::Dedup,
+        SetOp::DedupLast,
         SetOp::Duplicates,
         SetOp::Unique,
     ];
@@ -299,7 +307,8 @@ fn rows_of_set_operations_are_those_of_the_model() {
                 path
             })
             .to_vec();
-        let takes_others = !matches!(op, SetOp::Dedup | SetOp::Duplicates | SetOp::Unique);
+        let takes_others =
+            !matches!(op, SetOp::Dedup | SetOp::DedupLast | SetOp::Duplicates | SetOp::Unique);
         let (first, others) = match op {
             SetOp::SymDiff => (&files[..1], &files[1..2]),
             _ if takes_others => (&files[..1], &files[1..]),

@@ -22,6 +22,9 @@ const ROOT_PAGES: &[(&str, &str)] = &[
 /// Files of the root that are copied into the book.
 const COPIED: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
+/// The folder of the Chinese pages, which mdBook marks as English like all others.
+const CHINESE: &str = "zh/";
+
 /// Redirects and checks the links of all pages of `book`. Returns the number of pages.
 pub(super) fn finish(root: &Path, book: &Path) -> Result<usize> {
     for name in COPIED {
@@ -33,7 +36,10 @@ pub(super) fn finish(root: &Path, book: &Path) -> Result<usize> {
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let name = relative(&path, book);
         let site = Site { root, book, page: &name };
-        let new = rewrite(&text, |target| site.redirect(target));
+        let mut new = rewrite(&text, |target| site.redirect(target));
+        if name.starts_with(CHINESE) {
+            new = new.replacen("<html lang=\"en\"", "<html lang=\"zh-CN\"", 1);
+        }
         if new != text {
             fs::write(&path, &new).map_err(|e| format!("{}: {e}", path.display()))?;
         }

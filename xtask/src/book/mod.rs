@@ -1,13 +1,14 @@
 //! `book`: builds the book of `docs/` into `target/book`.
 //!
 //! mdBook is installed once into `target/tools`; everything else needs no network. The interactive pages use the package
-//! for JavaScript. After mdBook, [`links`] redirects links to files of the root and checks every link of the
-//! book.
+//! for JavaScript. After mdBook, [`search_in_chinese`] extends its search, and [`links`] redirects links to files of the
+//! root and checks every link of the book.
 
 mod links;
 mod module;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::js;
@@ -32,9 +33,25 @@ pub(crate) fn build() -> Result {
         names.try_for_each(|name| fs::copy(package.join(name), copies.join(name)).map(drop))
     });
     copied.map_err(|error| format!("{}: {error}", copies.display()))?;
+    search_in_chinese(&root().join(OUTPUT))?;
     let pages = links::finish(&root(), &root().join(OUTPUT))?;
     println!("\ncargo x book: {pages} pages in {OUTPUT}; start with {OUTPUT}/index.html");
     Ok(())
+}
+
+/// Appends the search in Chinese to the script of the search index.
+fn search_in_chinese(book: &Path) -> Result {
+    let failed = |error: std::io::Error| format!("{}: {error}", book.display());
+    let files = fs::read_dir(book).map_err(failed)?.map(|entry| entry.map(|entry| entry.path()));
+    let files = files.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
+    let is_index = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("searchindex-") && name.ends_with(".js")
+    };
+    let index = files.iter().find(is_index).ok_or("book: mdBook wrote no search index")?;
+    let script = fs::read(root().join("docs/theme/search.js")).map_err(failed)?;
+    let open = fs::OpenOptions::new().append(true).open(index);
+    open.and_then(|mut file| file.write_all(&script)).map_err(failed)
 }
 
 /// Returns the path of mdBook, and installs it if it is missing or has another version.

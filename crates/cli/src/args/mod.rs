@@ -49,7 +49,9 @@ pub(crate) use manual::{completions, man_page, man_pages};
 pub(crate) use plan::PlanArgs;
 pub(crate) use probe::ProbeArgs;
 pub(crate) use secret::SecretArgs;
-pub(crate) use setops::{ApproxArgs, CommonArgs, DedupArgs, ResultArgs, SetArgs, SymDiffArgs};
+pub(crate) use setops::{
+    ApproxArgs, CommonArgs, DedupArgs, KeepArg, ResultArgs, SetArgs, SymDiffArgs,
+};
 
 /// Parses the arguments of the process. Prints help and usage errors; returns the exit code, which
 /// is 2 for usage errors and for help that cannot be printed.

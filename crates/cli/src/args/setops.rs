@@ -128,6 +128,13 @@ impl SymDiffArgs {
     }
 }
 
+/// One of equal lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KeepArg {
+    First,
+    Last,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
@@ -143,6 +150,12 @@ pub(crate) struct DedupArgs {
         conflicts_with_all = ["approx", "capacity", "fpr", "dupes_output", "only_duplicates"],
     )]
     pub(crate) only_unique: bool,
+    /// Which of equal lines is printed; last is always exact
+    #[arg(
+        long, value_name = "WHICH", default_value = "first",
+        conflicts_with_all = ["approx", "capacity", "fpr", "only_duplicates", "only_unique"],
+    )]
+    pub(crate) keep: KeepArg,
     /// Write the repeated lines to FILE, in input order; - for standard output,
     /// with -o
     #[arg(long, value_name = "FILE")]

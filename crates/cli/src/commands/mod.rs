@@ -102,6 +102,7 @@ fn op_name(op: SetOp) -> &'static str {
         SetOp::Diff => "diff",
         SetOp::SymDiff => "symdiff",
         SetOp::Dedup => "dedup",
+        SetOp::DedupLast => "dedup --keep last",
         SetOp::Duplicates => "dedup --only-duplicates",
         SetOp::Unique => "dedup --only-unique",
     }

@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 
 use super::{is_terminal, op_name, print, prints_lines, settings};
 use crate::args::{
-    ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, ResultArgs, SetArgs, SetInputs,
-    SymDiffArgs,
+    ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, KeepArg, ResultArgs, SetArgs,
+    SetInputs, SymDiffArgs,
 };
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::inputs::{compared, inputs};
@@ -89,6 +89,7 @@ pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     let op = match () {
         () if args.only_duplicates => SetOp::Duplicates,
         () if args.only_unique => SetOp::Unique,
+        () if args.keep == KeepArg::Last => SetOp::DedupLast,
         () => SetOp::Dedup,
     };
     let approx = &args.approx;

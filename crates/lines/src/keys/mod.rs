@@ -56,6 +56,17 @@ impl KeySpec {
         self.fields == Fields::Line && self.transforms.is_empty() && !self.records.makes_distinct()
     }
 
+    /// Returns whether the keys of these records are the records. It may say no if they are.
+    pub(crate) fn keeps<'a>(&self, records: impl Iterator<Item = &'a [u8]>) -> bool {
+        match &self.transforms[..] {
+            [Transform::ToCase(shape)] => {
+                let is_line = self.fields == Fields::Line && !self.records.makes_distinct();
+                is_line && shape.has(records)
+            }
+            _ => self.is_line(),
+        }
+    }
+
     /// Returns how many times longer than its record a key can be.
     pub(crate) fn max_growth(&self) -> u64 {
         Transform::max_growth(&self.transforms)

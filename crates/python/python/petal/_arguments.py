@@ -10,7 +10,7 @@ from typing import Protocol, TypedDict, TypeVar, cast, get_args
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Paths = Path | Iterable[Path]
-Progress = Callable[[str, int, int | None], object]
+Progress = Callable[[str, int, int | None], object] | bool
 Columns = str | int | Iterable[str | int]
 
 

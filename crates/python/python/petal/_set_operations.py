@@ -109,9 +109,10 @@ def common(
     - `empty`: how empty keys compare, as for `nulls` [`"one"`].
     - `comment`: leave out lines that begin with this text, also before the header [none].
     - `skip_lines`: number of lines to leave out at the start of each file, before the header [0].
-    - `progress`: called as `progress(phase, done, total)` some ten times a second and at the start
-      and end of each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the
-      job.
+    - `progress`: `True` shows the phase, its bytes and the time left of the job in one line of
+      `sys.stderr`, in a terminal or a notebook. A function is called as `progress(phase, done, total)`
+      some ten times a second and at the start and end of each phase, with bytes of input; `total` is
+      `None` if unknown. Its exceptions end the job.
 
     Cost: two or three passes over the files, and about one hash per line.
 
@@ -182,6 +183,7 @@ def symdiff(
 @lists_options(DEFAULTS)
 def dedup(
     *inputs: Paths,
+    keep: Literal["first", "last"] = "first",
     only_duplicates: bool = False,
     only_unique: bool = False,
     out: Out | None = None,
@@ -192,41 +194,47 @@ def dedup(
     fpr: float | None = None,
     **options: Unpack[SetOptions],
 ) -> Report:
-    """Returns the distinct lines of all inputs, in the order of their first occurrence.
+    """Returns the distinct lines of all inputs, in the order of their first or last occurrence.
 
     - `inputs`: paths.
+    - `keep`: which of equal lines is kept, the `"first"` or the `"last"`.
     - `only_duplicates`: return each line that occurs at least twice, once.
     - `only_unique`: return the lines that occur exactly once.
     - `rest`: destination of the repeated lines.
 
-    Other arguments, cost and errors are those of `common`. `only_duplicates` and `only_unique` are
-    exact and have no `rest`.
+    Other arguments, cost and errors are those of `common`. `keep="last"`, `only_duplicates` and
+    `only_unique` are exact and exclude one another; the latter two have no `rest`.
     """
     first = [path for paths in inputs for path in read_paths(paths)]
     if not first:
         raise TypeError("dedup: expected at least one file, found none")
-    operation = _dedup_operation(only_duplicates, only_unique, approx, rest)
+    operation = _dedup_operation(keep, only_duplicates, only_unique, approx, rest)
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
     settings = read_options("dedup", SetOptions, options)
     result = _set_operation_job(operation, first, [], outputs, settings)
     return Report(**read_result(result, options))
 
 
-def _dedup_operation(only_duplicates: bool, only_unique: bool, approx: bool, rest: object) -> str:
+def _dedup_operation(
+    keep: str, only_duplicates: bool, only_unique: bool, approx: bool, rest: object
+) -> str:
     """Returns the name of the operation. Raises `ValueError` if the arguments conflict."""
+    if keep not in ("first", "last"):
+        raise ValueError(f'keep=: expected "first" or "last", found {keep!r}')
     chosen = {
+        "keep": keep == "last",
         "only_duplicates": read_flag("only_duplicates", only_duplicates),
         "only_unique": read_flag("only_unique", only_unique),
     }
     names = [name for name, is_set in chosen.items() if is_set]
-    if len(names) == 2:
-        raise ValueError("only_duplicates=, only_unique=: no line is both; leave out one of them")
+    if len(names) > 1:
+        raise ValueError(f"{names[0]}=, {names[1]}=: cannot be combined; leave out one of them")
     if not names:
         return "dedup"
-    if approx or rest is not None:
+    if approx or rest is not None and names != ["keep"]:
         other = "approx=" if approx else "rest="
         raise ValueError(f"{names[0]}=: cannot be combined with {other}; leave out one of them")
-    return names[0].removeprefix("only_")
+    return "last" if names == ["keep"] else names[0].removeprefix("only_")
 
 
 @lists_options(DEFAULTS)

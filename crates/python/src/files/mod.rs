@@ -7,6 +7,7 @@
 //! input is `/dev/stdin`.
 
 mod counts;
+mod display;
 mod filters;
 pub(crate) mod job;
 mod keys;

@@ -42,6 +42,7 @@ pub(super) fn set_operation_job(
         ("common", Some(number)) => SetOp::AtLeast(number),
         ("diff", _) => SetOp::Diff,
         ("symdiff", _) => SetOp::SymDiff,
+        ("last", _) => SetOp::DedupLast,
         ("duplicates", _) => SetOp::Duplicates,
         ("unique", _) => SetOp::Unique,
         _ => SetOp::Dedup,

@@ -57,7 +57,11 @@ impl ApproximateJob<'_> {
         match self.op {
             SetOp::Common => self.common(&first, others, printer, &mut report)?,
             SetOp::Diff | SetOp::Dedup => self.diff(&first, others, printer, &mut report)?,
-            SetOp::AtLeast(_) | SetOp::SymDiff | SetOp::Duplicates | SetOp::Unique => {
+            SetOp::AtLeast(_)
+            | SetOp::SymDiff
+            | SetOp::DedupLast
+            | SetOp::Duplicates
+            | SetOp::Unique => {
                 return Err(Error::no_approximate_mode());
             }
         }

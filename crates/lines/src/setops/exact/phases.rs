@@ -297,8 +297,13 @@ impl<'a> Phases<'a> {
             for stream in &self.state.others[j] {
                 let mut ahead = Ahead { bytes: stream.bytes(), progress: self.job.progress };
                 let file = self.spill_file;
-                let built =
-                    for_each_record::<OTHER_RECORD>(stream, file, &mut matcher, &mut ahead, each)?;
+                let built = for_each_record::<OTHER_RECORD, _>(
+                    stream,
+                    file,
+                    &mut matcher,
+                    &mut ahead,
+                    each,
+                )?;
                 if built.is_err() {
                     self.state.filter = Some(filter);
                     return Ok(None);
