@@ -232,7 +232,8 @@ impl Output {
 
     fn upload(url: &ObjectUrl, inputs: &[Source], memory_limit: u64) -> Result<Self> {
         let name = url.to_string();
-        if inputs.iter().any(|input| matches!(input, Source::Object(input) if input == url)) {
+        if inputs.iter().any(|input| matches!(input.place(), Source::Object(input) if input == url))
+        {
             return Err(Failure::Message(format!(
                 "{name}: is the same object as an input; write to another object"
             )));

@@ -70,7 +70,7 @@ pub(super) fn check_cancelled(progress: &dyn Progress) -> Result<()> {
 }
 
 pub(super) fn open(path: &std::path::Path, checks: &Arc<ContentChecks>) -> Result<Input> {
-    let mut inputs = open_all(&[Source::Path(path.to_owned())], 0, checks)?;
+    let mut inputs = open_all(&[Source::Path(path.to_owned())], 0, |_| Arc::clone(checks))?;
     Ok(inputs.swap_remove(0))
 }
 
