@@ -270,11 +270,12 @@ impl<'a> JobContext<'a> {
 fn keys_of(settings: &Settings<'_>, sources: &[Source]) -> Result<Vec<Arc<KeySpec>>> {
     let keys: Vec<_> = sources.iter().map(|source| source.keys(&settings.keys)).collect();
     for (source, own) in sources.iter().zip(&keys) {
-        let Source::Keyed(..) = source else { continue };
         let refused = |problem: &str, advice: Advice| {
             Err(Error::input(&source.to_string(), problem).advise(advice))
         };
         match &own.fields {
+            // The front end has checked the settings.
+            _ if !matches!(source, Source::Keyed(..)) => {}
             _ if matches!(settings.keys.fields, Fields::Checksum(_)) => {
                 let problem =
                     "its name says what its keys are, but they are hashes in checksum files";

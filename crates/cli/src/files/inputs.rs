@@ -12,7 +12,7 @@ use glob::{MatchOptions, Pattern};
 use petal_lines::{ErrorKind, LineBuffer, Settings, Source, io_text, split_fragment};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::args::{Inputs, ListArgs};
+use crate::args::{Inputs, ListArgs, source};
 use crate::error::{Failure, Result};
 use crate::text;
 
@@ -55,8 +55,8 @@ pub(crate) fn compared(
 
 /// Returns files of lines as inputs. Their names may have fragments.
 pub(crate) fn sources(paths: Vec<PathBuf>) -> Result<Vec<Source>> {
-    let source = |path| {
-        let source = Source::of_name(path, Source::from_arg)?;
+    let input = |path| {
+        let source = source(path)?;
         match source.place() {
             Source::Path(dir) if dir.is_dir() => Err(Failure::Message(format!(
                 "{}: is a directory, expected a file of lines; name the files in it, or add --recursive",
@@ -65,12 +65,12 @@ pub(crate) fn sources(paths: Vec<PathBuf>) -> Result<Vec<Source>> {
             _ => Ok(source),
         }
     };
-    paths.into_iter().map(source).collect()
+    paths.into_iter().map(input).collect()
 }
 
 /// Returns the input of an option that names one.
 pub(crate) fn key_list(path: Option<impl Into<PathBuf>>) -> Result<Option<Source>> {
-    Ok(path.map(|path| Source::of_name(path, Source::from_arg)).transpose()?)
+    Ok(path.map(|path| source(path)).transpose()?)
 }
 
 /// Returns the files; none if none is named.
