@@ -689,7 +689,8 @@ fn rows_are_compared_with_inputs_of_other_keys() {
     let key: &KeyOf = &|row| vec![row.url.clone()];
     let strategies = [None, Some(Strategy::Partition), Some(Strategy::Narrow)];
     for (round, format) in formats().into_iter().cycle().take(27).enumerate() {
-        let a = rows(&mut rng, 0, [0, 40, 4000][rng.below(3)]);
+        let count = [0, 40, 4000][rng.below(3)];
+        let a = rows(&mut rng, 0, count);
         let mut others = vec![];
         let mut sources = vec![];
         let source = |name: &str, fragment: &str| {

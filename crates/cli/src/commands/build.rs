@@ -13,7 +13,7 @@ use super::{bad_note, filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
 use crate::error::{Failure, Outcome, Result};
 use crate::files::inputs::{input_paths, key_list, sources};
-use crate::files::output::Output;
+use crate::files::output::{Output, refuse_bad_file};
 use crate::files::{filter_file, secret_file, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -30,12 +30,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
         (files.clone(), files)
     };
     let mut settings = settings(&args.engine, &args.fields, &files, &progress)?;
-    if settings.left_out.writes_to(&args.output) {
-        return Err(Failure::Message(format!(
-            "{}: is used for two outputs; name another file",
-            args.output.display()
-        )));
-    }
+    refuse_bad_file(&args.output, &settings.left_out)?;
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, (&files, &inputs), &progress);
     }
@@ -46,6 +41,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     all.extend(args.inputs.lists.source());
     Source::check_streams(&all)?;
     let secret = secret_file::path(args.secret_file.as_deref()).filter(|_| args.keyed);
+    secret.as_deref().map_or(Ok(()), |path| refuse_bad_file(path, &settings.left_out))?;
     all.extend(secret.clone().map(Source::Path));
     let mut output = Output::open(Some(&args.output), &all)?;
     if let Some(path) = secret {

@@ -22,7 +22,7 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::inputs::inputs;
 use crate::files::lock;
-use crate::files::output::{Output, STDOUT, finish_file, is_at_end, name_output, readable};
+use crate::files::output::{Output, STDOUT, finish_file, is_at_end, name_output, readable, refuse_bad_file};
 use crate::files::{filter_file, foreign_file, key_fields, key_transforms, spelling};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
@@ -39,6 +39,9 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     }
     filter_file::refuse_address(&args.filter)?;
     let path = lock::target(&args.filter)?;
+    for file in [&path, &beside(&path, "exact")] {
+        refuse_bad_file(file, &settings.left_out)?;
+    }
     // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
     // With a log newer or older than the filter, a line of the other run may still count as new.
     let _lock = (!args.dry_run).then(|| lock::take(&path)).transpose()?;
