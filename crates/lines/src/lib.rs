@@ -91,7 +91,8 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use input::{
-    CountedLists, LeftOutCounts, LeftOutRecords, Source, Spellings, compressed_extension,
+    CountedLists, KeyFragment, LeftOutCounts, LeftOutRecords, Source, Spellings,
+    compressed_extension, split_fragment,
 };
 pub use job_context::spelling_differences;
 pub use job_progress::{JobProgress, TimeLeft};

@@ -7,6 +7,7 @@ Examples:
   petal common -c a.txt b.txt c.txt        count the lines that are in all three
   petal common --at-least 2 a b c d        lines of a in two or more of b, c, d
   petal common a.csv b.tsv --column url    records with the same url
+  petal common a.csv#url b.jsonl#/id c#    each with a key of its own
   petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again

@@ -43,7 +43,7 @@ pub(crate) use filters::{
     InfoArgs, MergeArgs, NoteArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use foreign::{ForeignArgs, FormatArg};
-pub(crate) use inputs::{Inputs, ListArgs, SetInputs};
+pub(crate) use inputs::{Inputs, ListArgs, SetInputs, source};
 use keys::KeyArgs;
 pub(crate) use manual::{completions, man_page, man_pages};
 pub(crate) use plan::PlanArgs;
@@ -60,7 +60,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 }
 
 pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
-    let args: Vec<_> = args.into_iter().collect();
+    let args: Vec<_> = args.into_iter().map(inputs::stdin_with_fragment).collect();
     read(&args).map_err(|error| {
         if error.use_stderr() {
             hints::print(&error, &args);

@@ -21,7 +21,7 @@ use crate::args::{
     SetInputs, SymDiffArgs,
 };
 use crate::error::{Failure, Outcome, Result, cannot_write};
-use crate::files::inputs::{compared, inputs};
+use crate::files::inputs::{compared, inputs, sources};
 use crate::files::output::{LineOutputs, Output, name_output};
 use crate::html::JobReport;
 use crate::process::memory;
@@ -65,9 +65,10 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
 }
 
 pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
-    let (first, others) = args.inputs();
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
     let approx = &ApproxArgs::default();
+    let [first, others] = [&args.first, &args.second].map(|path| sources(vec![path.clone()]));
+    let (first, others) = (first?, others?);
     Job {
         op: SetOp::SymDiff,
         first,

@@ -20,6 +20,7 @@ mod filters;
 mod hashes;
 mod help_and_progress;
 mod html;
+mod input_keys;
 mod input_lists;
 mod journal;
 mod json_keys;

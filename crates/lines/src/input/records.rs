@@ -76,7 +76,7 @@ pub(crate) fn select(mut input: Input, json_text: bool, longest: u64) -> Result<
         _ => Ends::Line,
     };
     let id = match &input.kind {
-        InputKind::Named { path, .. } => format!("{path:?}"),
+        InputKind::Named { path, .. } => format!("{path:?} {}", input.keys.fields),
         _ => format!("{} {}", input.name, input.number),
     };
     let selection = Arc::new(Selection {

@@ -29,7 +29,7 @@ pub enum Fields {
 
 impl Fields {
     /// Returns the number of fields.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         match self {
             Self::Line | Self::Checksum(_) => 1,
             Self::Columns(columns) => columns.columns.len(),
