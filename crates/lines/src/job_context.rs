@@ -239,7 +239,7 @@ pub(crate) fn content_checks(settings: &Settings<'_>) -> Arc<ContentChecks> {
         Fields::Line if settings.keys.transforms.is_empty() => checks.with_line_ends(),
         Fields::Line | Fields::Checksum(_) => checks,
         Fields::Columns(_) => checks.quiet().with_tables(),
-        Fields::Json(_) | Fields::Rows(_) => checks.quiet(),
+        Fields::Json(_) | Fields::Text(_) | Fields::Rows(_) => checks.quiet(),
     })
 }
 
