@@ -70,16 +70,22 @@ impl LineOutputs {
 
     /// Opens the path, or standard output. Fails if the output is also an input.
     pub(crate) fn open(&self, path: Option<&Path>, inputs: &[Source]) -> Result<Output> {
-        if let Some(path) = path.filter(|path| self.left_out.writes_to(path)) {
-            return Err(Failure::Message(format!(
-                "{}: is used for two outputs; name another file",
-                path.display()
-            )));
+        if let Some(path) = path {
+            self.refuse_other_output(path)?;
         }
         let compression = self.compression(path)?;
         let output = Output::open_named(path, inputs, self.memory_limit)?;
         let Some(compression) = compression else { return Ok(output) };
         output.compressed(compression, self.memory_limit, self.jobs)
+    }
+
+    /// Returns an error if this is the file for records without a key.
+    pub(crate) fn refuse_other_output(&self, path: &Path) -> Result<()> {
+        if !self.left_out.writes_to(path) {
+            return Ok(());
+        }
+        let text = format!("{}: is used for two outputs; name another file", path.display());
+        Err(Failure::Message(text))
     }
 
     /// Returns how an output is compressed: as its name says, unless the command line says how.

@@ -78,6 +78,16 @@ impl DocumentJob {
         settings: &Settings<'_>,
         outputs: &mut dyn DocumentOutputs,
     ) -> Result<Report> {
+        self.run_within(settings, outputs, u64::MAX)
+    }
+
+    /// Runs with a table of at most `table` bytes.
+    pub(super) fn run_within(
+        &self,
+        settings: &Settings<'_>,
+        outputs: &mut dyn DocumentOutputs,
+        table: u64,
+    ) -> Result<Report> {
         let begun = Instant::now();
         let spec = &settings.keys;
         let (fields, lines) = match &spec.fields {
@@ -113,7 +123,7 @@ impl DocumentJob {
         let mut report = Report::new(begun);
         let count = inputs.len();
         match self.mode {
-            Mode::Exact { .. } => job.exact(inputs, &mut rewriter, &mut report)?,
+            Mode::Exact { .. } => job.exact(inputs, table, &mut rewriter, &mut report)?,
             Mode::Approx { capacity, fpr } => {
                 job.approximate(&inputs, capacity, fpr, &mut rewriter, &mut report)?;
             }
@@ -195,16 +205,16 @@ impl Job<'_> {
     fn exact(
         &self,
         inputs: Vec<Input>,
+        table: u64,
         rewriter: &mut Rewriter<'_>,
         report: &mut Report,
     ) -> Result<()> {
         let Settings { progress, .. } = *self.context.settings;
-        let work = self.context.budget.work;
         report.strategy = Strategy::Memory.name().into();
         let bytes = |inputs: &[Input]| inputs.iter().map(Input::length).sum::<Option<u64>>();
         let all = bytes(&inputs).unwrap_or(0);
         progress.expect_total(all);
-        let mut earlier = Earlier::Table(Table::new(work, 0)?);
+        let mut earlier = Earlier::Table(Table::new(self.context.budget.work.min(table), 0)?);
         let full = self.write(0, &inputs, &mut earlier, rewriter, "comparing", report)?;
         let (Some((input, position)), Earlier::Table(table)) = (full, earlier) else {
             return Ok(());

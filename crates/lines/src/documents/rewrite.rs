@@ -91,6 +91,9 @@ impl<'o> Rewriter<'o> {
 
     /// Writes what is left.
     pub(super) fn flush(&mut self) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
         let written = self.outputs.write(&self.buffer).map_err(Error::write);
         self.buffer.clear();
         written
