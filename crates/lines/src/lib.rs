@@ -110,8 +110,8 @@ pub use remote::{ObjectUrl, Upload, abort_uploads, upload_memory};
 pub use scan::BadLine;
 pub use seen::{FingerprintLog, SeenCounts, SeenFilter, max_seen_filter, seen};
 pub use setops::{
-    Bounds, Counting, InputEstimate, JobEstimate, Mode, PartCounts, Phase, Report, SetJob, SetOp, Strategy,
-    forget_work,
+    Bounds, Counting, InputEstimate, JobEstimate, Mode, PartCounts, Phase, Report, SetJob, SetOp,
+    Strategy, forget_work,
 };
 pub use settings::Settings;
 pub use temp::{DiskUsage, check_temp_dir};

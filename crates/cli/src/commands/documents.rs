@@ -54,8 +54,13 @@ pub(super) fn run(args: &DedupArgs, unit: PartUnit) -> Result<Outcome> {
     documents.finish()?;
     progress.verbose(&format!("strategy: {}", report.strategy));
     if let Some(output) = report_output {
-        let run =
-            Run { op: SetOp::Dedup, inputs: &job.inputs, report: &report, settings: &settings, ended };
+        let run = Run {
+            op: SetOp::Dedup,
+            inputs: &job.inputs,
+            report: &report,
+            settings: &settings,
+            ended,
+        };
         run.write(&samples, output)?.finish()?;
     }
     progress.print(&summary(&report, unit, settings.keys.fields == Fields::Line));
@@ -68,30 +73,34 @@ pub(super) fn run(args: &DedupArgs, unit: PartUnit) -> Result<Outcome> {
 /// Returns what was read and removed. `lines`: the documents are lines.
 fn summary(report: &Report, unit: PartUnit, lines: bool) -> String {
     let PartCounts { read, repeated, .. } = report.parts.unwrap_or_default();
-    let parts = format!("{} {}, {} repeated", text::count(read), name(unit), text::count(repeated));
+    let parts = format!("{}, {} repeated", counted(read, name(unit)), text::count(repeated));
     if lines {
         return format!("note: {parts}");
     }
     let dropped = text::count(report.first_lines - report.kept);
-    format!("note: {parts}; {} documents, {dropped} dropped", text::count(report.first_lines))
+    format!("note: {parts}; {}, {dropped} dropped", counted(report.first_lines, "document"))
 }
 
 /// Returns how many parts an approximate job took for repeated ones.
 fn lost(report: &Report, unit: PartUnit) -> String {
+    let name = name(unit);
     if report.wrong.is_nan() {
-        let name = name(unit);
         return format!(
-            "warning: the filter is overfull, and the number of lost {name} is unknown; raise -n or -m"
+            "warning: the filter is overfull, and the number of lost {name}s is unknown; raise -n or -m"
         );
     }
     let (wrong, error) = (text::amount(report.wrong), text::amount(report.wrong_error));
-    format!("note: about {wrong} {} were lost (standard error {error})", name(unit))
+    format!("note: about {wrong} {name}s were lost (standard error {error})")
+}
+
+fn counted(count: u64, name: &str) -> String {
+    format!("{} {name}{}", text::count(count), if count == 1 { "" } else { "s" })
 }
 
 fn name(unit: PartUnit) -> &'static str {
     match unit {
-        PartUnit::Paragraph => "paragraphs",
-        PartUnit::Line => "lines",
-        PartUnit::Sentence => "sentences",
+        PartUnit::Paragraph => "paragraph",
+        PartUnit::Line => "line",
+        PartUnit::Sentence => "sentence",
     }
 }

@@ -149,8 +149,7 @@ impl Job<'_> {
         let mut kept = kept_path.map(|path| outputs.open(path, &all)).transpose()?;
         let mut rest = dupes.map(|path| outputs.open(Some(path), &all)).transpose()?;
         let report_path = result.report.as_deref();
-        let report_output =
-            report_path.map(|path| Output::open(Some(path), &all)).transpose()?;
+        let report_output = report_path.map(|path| Output::open(Some(path), &all)).transpose()?;
 
         let sinks = Outputs {
             kept: kept.as_mut().map(|output| output.writer()),

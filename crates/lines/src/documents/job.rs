@@ -93,8 +93,7 @@ impl DocumentJob {
         let (fields, lines) = match &spec.fields {
             Fields::Json(values) if values.0.len() == 1 => (Fields::Text(values.clone()), false),
             Fields::Line if self.unit == PartUnit::Line => (Fields::Line, true),
-            Fields::Line => return Err(Error::no_text("the unit of lines without JSON is the line")),
-            _ => return Err(Error::no_text("the text is one value of JSON")),
+            fields => return Err(no_text(fields)),
         };
         let keys = KeySpec { fields, transforms: Vec::new(), records: spec.records.clone() };
         let own = Settings { keys: Arc::new(keys), ..settings.clone() };
@@ -136,6 +135,18 @@ impl DocumentJob {
         report.parts = Some(rewriter.parts);
         report.seconds = begun.elapsed().as_secs_f64();
         Ok(report)
+    }
+}
+
+/// Returns the error of keys that are no text.
+fn no_text(fields: &Fields) -> Error {
+    match fields {
+        Fields::Json(_) => {
+            Error::setting_is(Setting::JsonKey, "names several values, expected that of the text")
+                .advise("leave out the others")
+        }
+        _ => Error::setting_is(Setting::Unit, "expected a text in JSON; only lines need none")
+            .advise(Advice::Specify(Setting::JsonKey)),
     }
 }
 

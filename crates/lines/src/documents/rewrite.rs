@@ -146,7 +146,9 @@ impl<'o> Rewriter<'o> {
                     let first = start + batch.offset(document);
                     self.repeated.resize(parts.len(), false);
                     let end = first + parts.len() as u64;
-                    while let Some(at) = positions.as_mut().and_then(|all| all.next_if(|at| *at < end)) {
+                    while let Some(at) =
+                        positions.as_mut().and_then(|all| all.next_if(|at| *at < end))
+                    {
                         if let Some(part) = at.checked_sub(first) {
                             self.repeated[part as usize] = true;
                         }

@@ -70,7 +70,8 @@ fn units(text: &str, unit: PartUnit) -> (Vec<Unit>, String) {
         PartUnit::Sentence => {
             let letters: Vec<_> = text.chars().collect();
             let is_stop = |letter: &char| ".!?。！？".contains(*letter);
-            let is_mark = |letter: &char| is_stop(letter) || "\"')]}”’»）】」』》".contains(*letter);
+            let is_mark =
+                |letter: &char| is_stop(letter) || "\"')]}”’»）】」』》".contains(*letter);
             let mut starts = vec![];
             for (at, letter) in letters.iter().enumerate().filter(|(_, c)| !c.is_whitespace()) {
                 let earlier = &letters[..at];
@@ -250,7 +251,13 @@ fn setup<'a>(dir: &'a tempfile::TempDir, inputs: &[Vec<Document>]) -> Setup<'a> 
 }
 
 /// Compares the outputs with the model.
-fn check(job: &DocumentJob, inputs: &[Vec<Document>], report: &Report, outputs: &[String], lower: bool) {
+fn check(
+    job: &DocumentJob,
+    inputs: &[Vec<Document>],
+    report: &Report,
+    outputs: &[String],
+    lower: bool,
+) {
     let key = |text: &str| if lower { text.to_ascii_lowercase() } else { text.to_owned() };
     let (mut seen, mut counts, mut kept) = (HashSet::new(), PartCounts::default(), 0);
     assert_eq!(inputs.len(), outputs.len());
@@ -274,7 +281,12 @@ fn check(job: &DocumentJob, inputs: &[Vec<Document>], report: &Report, outputs: 
             }
             let own = line.strip_prefix(&document.before).unwrap();
             let own = own.strip_suffix(&document.after).unwrap();
-            assert_eq!(serde_json::from_str::<String>(own).unwrap(), left, "{:?} {plain:?}", job.unit);
+            assert_eq!(
+                serde_json::from_str::<String>(own).unwrap(),
+                left,
+                "{:?} {plain:?}",
+                job.unit
+            );
         }
         assert_eq!(lines.next(), None);
     }
@@ -358,7 +370,8 @@ fn lines_without_json_are_dropped_where_they_occur_again() {
     }
     setup.keys = KeySpec::default();
     let inputs = setup.sources.clone();
-    let job = DocumentJob { inputs, unit: PartUnit::Line, min_parts: 0, drop_if: None, mode: EXACT };
+    let job =
+        DocumentJob { inputs, unit: PartUnit::Line, min_parts: 0, drop_if: None, mode: EXACT };
     for table in [u64::MAX, 1] {
         let (report, outputs) = setup.run(&job, 2, table).unwrap();
         assert_eq!(outputs, ["x\n y\n\n", "\nz\n"]);
@@ -387,7 +400,8 @@ fn values_that_are_no_texts_are_errors_or_left_out() {
     ];
     setup.sources.push(Source::from_arg(&path));
     let inputs = setup.sources.clone();
-    let job = DocumentJob { inputs, unit: PartUnit::Line, min_parts: 0, drop_if: None, mode: EXACT };
+    let job =
+        DocumentJob { inputs, unit: PartUnit::Line, min_parts: 0, drop_if: None, mode: EXACT };
     let kept: String = good.iter().map(|line| format!("{line}\n")).collect();
     for (line, problem) in bad {
         std::fs::write(&path, format!("{kept}{line}\n")).unwrap();

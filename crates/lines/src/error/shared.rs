@@ -127,11 +127,6 @@ impl Error {
             .advise("run an exact job")
     }
 
-    /// Keys that are no text whose parts can be compared; `problem` is a clause.
-    pub(crate) fn no_text(problem: &str) -> Self {
-        Self::new(ErrorKind::Setting, problem).of_setting(Setting::Unit).advise(Advice::Specify(Setting::JsonKey))
-    }
-
     pub(crate) fn memory_too_small(limit: u64, minimum: u64) -> Self {
         let (limit, minimum) = (format_size(limit), format_size(minimum));
         Self::new(ErrorKind::Memory, format!("{limit} is too little, at least {minimum} is needed"))

@@ -92,7 +92,9 @@ impl Parts {
         let found = |part: Part, start: u32| {
             if parts.len() - before == rules.max {
                 let max = rules.max;
-                return Err(format!("has more than {max} parts, for which the memory limit is too low"));
+                return Err(format!(
+                    "has more than {max} parts, for which the memory limit is too low"
+                ));
             }
             parts.push(part);
             let raw = &record[start as usize..part.end as usize];
@@ -347,7 +349,10 @@ fn append_unescaped(mut raw: &[u8], to: &mut Vec<u8>) {
         let (code, end) = escape(raw, at);
         match char::from_u32(code) {
             Some(letter) => to.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
-            None => to.extend([0xe0 | code >> 12, 0x80 | code >> 6 & 0x3f, 0x80 | code & 0x3f].map(|byte| byte as u8)),
+            None => to.extend(
+                [0xe0 | code >> 12, 0x80 | code >> 6 & 0x3f, 0x80 | code & 0x3f]
+                    .map(|byte| byte as u8),
+            ),
         }
         raw = &raw[end..];
     }

@@ -92,7 +92,9 @@ impl JsonValues {
                     _ => "a number",
                 };
                 let pointer = pointer.to_string();
-                return Err(format!("has {kind} at {pointer:?}, expected a text; correct or remove the record"));
+                return Err(format!(
+                    "has {kind} at {pointer:?}, expected a text; correct or remove the record"
+                ));
             }
         }
         Ok(())

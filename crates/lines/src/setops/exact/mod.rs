@@ -47,8 +47,8 @@ pub use journal::forget_work;
 pub(crate) use passes::{
     HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, RecordSink, contains_any,
 };
-pub use records::Side;
 pub(crate) use phases::write_table;
+pub use records::Side;
 pub(crate) use records::{FIRST_RECORD, Partitioning};
 
 use std::time::Instant;
