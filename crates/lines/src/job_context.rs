@@ -332,7 +332,7 @@ fn checks_of(settings: &Settings<'_>, fields: &Fields, tables: bool) -> ContentC
         Fields::Line if settings.keys.transforms.is_empty() => checks.with_line_ends(),
         Fields::Line | Fields::Checksum(_) => checks,
         Fields::Columns(_) if tables => checks.quiet().with_tables(),
-        Fields::Columns(_) | Fields::Json(_) | Fields::Rows(_) => checks.quiet(),
+        Fields::Columns(_) | Fields::Json(_) | Fields::Text(_) | Fields::Rows(_) => checks.quiet(),
     }
 }
 

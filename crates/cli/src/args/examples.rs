@@ -39,7 +39,9 @@ Examples:
   petal dedup a.jsonl --json-key /user/id  the first line of each user
   find . -name '*.txt' -print0 | petal dedup --files0-from -
                                            the lines of all these files
-  petal dedup a --dupes-output again       also write the repeated lines";
+  petal dedup a --dupes-output again       also write the repeated lines
+  petal dedup *.jsonl --json-key /text --unit line -o out
+                                           texts without repeated lines";
 pub(super) const COUNT_EXAMPLES: &str = "\
 Examples:
   petal count access.log                   in the order of first appearance

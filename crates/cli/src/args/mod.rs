@@ -4,6 +4,7 @@
 
 mod compress;
 mod count;
+mod documents;
 mod examples;
 mod fields;
 mod filters;
@@ -36,6 +37,7 @@ use crate::process::streams::is_stdout_closed;
 
 pub(crate) use compress::{CompressArgs, CompressionArg};
 pub(crate) use count::{CountArgs, CountSort};
+pub(crate) use documents::DocumentArgs;
 use examples::*;
 pub(crate) use fields::{FieldArgs, RowArgs};
 pub(crate) use filters::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use petal_lines::{SetOp, Strategy};
 
-use super::{CompressArgs, EngineArgs, FieldArgs, Inputs, RowArgs, SetInputs};
+use super::{CompressArgs, DocumentArgs, EngineArgs, FieldArgs, Inputs, RowArgs, SetInputs};
 use crate::text::{parse_count, parse_rate};
 
 /// Options of jobs that have an approximate mode.
@@ -152,6 +152,8 @@ pub(crate) struct DedupArgs {
     /// with -o
     #[arg(long, value_name = "FILE")]
     pub(crate) dupes_output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) documents: DocumentArgs,
     #[command(flatten)]
     pub(crate) approx: ApproxArgs,
     #[command(flatten)]

@@ -7,6 +7,7 @@ mod build;
 mod check;
 mod compare;
 mod count;
+mod documents;
 mod estimate;
 mod explain;
 mod foreign;

@@ -27,7 +27,7 @@ pub(crate) struct LineOutputs {
     compress: CompressArgs,
     memory_limit: u64,
     jobs: usize,
-    left_out: LeftOutRecords,
+    pub(super) left_out: LeftOutRecords,
 }
 
 impl LineOutputs {

@@ -11,6 +11,7 @@ mod compressed_outputs;
 mod count;
 mod counting;
 mod dialects;
+mod documents;
 mod dupes_output;
 mod errors;
 mod estimate;
