@@ -11,7 +11,7 @@ use petal_lines::{
 
 use super::{bad_note, filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
-use crate::error::{Failure, Outcome, Result};
+use crate::error::{Outcome, Result};
 use crate::files::inputs::{input_paths, key_list, sources};
 use crate::files::output::{Output, refuse_bad_file};
 use crate::files::{filter_file, secret_file, spelling};

@@ -95,14 +95,19 @@ impl DocumentJob {
             Fields::Line if self.unit == PartUnit::Line => (Fields::Line, true),
             fields => return Err(no_text(fields)),
         };
+        if let Some(source) = self.inputs.iter().find(|source| matches!(source, Source::Keyed(..))) {
+            let problem = "its name says what its key is, but the texts of all inputs are at one place";
+            return Err(Error::input(&source.to_string(), problem)
+                .advise("leave out the # and what follows it"));
+        }
         let keys = KeySpec { fields, transforms: Vec::new(), records: spec.records.clone() };
         let own = Settings { keys: Arc::new(keys), ..settings.clone() };
-        let (context, inputs) = JobContext::open(&own, &self.inputs)?;
+        let (mut context, inputs) = JobContext::open(&own, &self.inputs)?;
         let temp = context.temp_dir();
         let spool = |input: Input| spool(input, &temp, settings.progress);
         let inputs = inputs.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let budget = budget(context.budget);
-        let context = JobContext { budget, ..context };
+        context.budget = budget;
         let job = Job {
             context,
             hasher: LineHasher::random()?,

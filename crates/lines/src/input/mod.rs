@@ -293,7 +293,7 @@ impl Input {
         match self.keys.fields {
             Fields::Line | Fields::Checksum(_) => "lines",
             Fields::Columns(_) => "records of CSV",
-            Fields::Json(_) => "records of JSON",
+            Fields::Json(_) | Fields::Text(_) => "records of JSON",
             Fields::Rows(_) => "rows",
         }
     }
