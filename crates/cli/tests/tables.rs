@@ -195,7 +195,7 @@ mod with_feature {
                 "a.parquet: is a Parquet file, so its rows cannot follow",
             ),
             (
-                "dedup --column url --keys-only c.csv",
+                "count --column url --keys-only c.csv",
                 "c.csv: has lines, expected a table; leave out --keys-only",
             ),
             (

@@ -188,7 +188,11 @@ impl<'a> JobContext<'a> {
     ) -> Result<Printer<'o>> {
         let mut printer = self.printer(outputs);
         if !printer.counts_only() {
-            printer.print_start(&self.output_start(inputs)?)?;
+            let start = self.output_start(inputs)?;
+            // Keys are lines without a header.
+            if !self.settings.keys_only {
+                printer.print_start(&start)?;
+            }
         }
         Ok(printer)
     }
@@ -199,12 +203,10 @@ impl<'a> JobContext<'a> {
         outputs: Outputs<'o>,
         inputs: &[Input],
     ) -> Result<RowOutputs<'o>> {
-        let names: Vec<_> = inputs.iter().map(Input::name).collect();
-        let tables: Vec<_> = inputs.iter().map(Input::table).collect();
         let Settings { keys_only, binary_output: binary, delimiter, .. } = *self.settings;
         let (dialect, memory) = (self.key_dialect, self.budget.rows);
         let format = RowFormat { keys_only, binary, dialect, delimiter, memory };
-        RowOutputs::new(outputs, &names, &tables, format)
+        RowOutputs::new(outputs, inputs, format)
     }
 
     /// Returns how rows are printed where only lines can be; `None`: the records are lines.

@@ -30,10 +30,11 @@ pub(crate) struct FieldArgs {
     json_key: Vec<JsonPointer>,
 }
 
-/// How rows of Parquet and Arrow files are printed.
+/// How records are printed.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RowArgs {
-    /// Print only the key columns of Parquet or Arrow rows, one line for each
+    /// Print only the key of each record: one field as it is, several as CSV, without
+    /// a header
     #[arg(long)]
     pub(crate) keys_only: bool,
 }

@@ -242,6 +242,46 @@ fn job(dir: &TestDir, seed: u64) {
 }
 
 #[test]
+fn keys_are_printed_as_lines() {
+    let dir = TestDir::new();
+    dir.write(
+        "a.csv",
+        "\u{feff}id,url,lang\n1,\"http://a,b\",en\n2,http://c,\n3,\"http://a,b\",fr\n4,\"say \"\"x\"\"\",de",
+    );
+    dir.write("t.tsv", "1\tx,y\n2\t\"z\"\n");
+    dir.write(
+        "d.jsonl",
+        "{\"u\":\"a\\u00e9\\\"\",\"n\":1.50}\n{\"u\":null,\"n\":[1, 2]}\n{\"u\":\"\",\"n\":{}}\n",
+    );
+    dir.write("two.csv", "a,b\n\"x\ny\",1\n");
+    dir.write("keys", "http://a,b\n");
+    dir.run("build -q -o f.petal keys").ok();
+    for (args, expected) in [
+        ("dedup a.csv --column url", "http://a,b\nhttp://c\nsay \"x\"\n"),
+        (
+            "dedup a.csv --column lang,url",
+            "en,\"http://a,b\"\n,http://c\nfr,\"http://a,b\"\nde,\"say \"\"x\"\"\"\n",
+        ),
+        ("common a.csv#url keys", "http://a,b\n"),
+        ("check f.petal a.csv --column url", "http://a,b\nhttp://a,b\n"),
+        ("check -v f.petal a.csv --column url", "http://c\nsay \"x\"\n"),
+        ("seen -q --exact -n 9 state a.csv --column 2", "url\nhttp://a,b\nhttp://c\nsay \"x\"\n"),
+        ("dedup t.tsv --column 2", "x,y\n\"z\"\n"),
+        ("dedup d.jsonl --json-key /u", "a\u{e9}\"\nnull\n\n"),
+        ("dedup d.jsonl --json-key /n", "1.50\n[1,2]\n{}\n"),
+        (
+            "dedup d.jsonl --json-key /n --json-key /u",
+            "1.50,\"a\u{e9}\"\"\"\n\"[1,2]\",null\n{},\n",
+        ),
+        ("dedup keys", "http://a,b\n"),
+    ] {
+        assert_eq!(dir.run(&format!("{args} --keys-only -q")).text(), expected, "{args}");
+    }
+    let error = dir.run("dedup two.csv --column a --keys-only").err;
+    assert!(error.contains("has a line end, so it cannot be printed as a line"), "{error}");
+}
+
+#[test]
 fn random_jobs_on_columns_equal_the_model() {
     let dir = TestDir::new();
     (0..300).for_each(|seed| job(&dir, seed));

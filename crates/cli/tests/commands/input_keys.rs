@@ -6,7 +6,7 @@ use petal_testkit::model::{self, LF};
 use petal_testkit::rng::Rng;
 
 use crate::common::pack::{FORMS, compress};
-use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected};
+use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected, note_record};
 
 const KEYS: [&str; 10] =
     ["", "a", "b,c", "say \"hi\"", "x;y", "tab\there", "é\u{1f338}", " a ", "#", "http://a/?b=c&d"];
@@ -81,7 +81,7 @@ fn job(dir: &TestDir, seed: u64) {
     let count = if command == "symdiff" { 2 } else { 2 + rng.below(2) };
     let records = *rng.pick(&[3, 30, 3000]);
     let prints_all = command.starts_with("dedup") || command == "symdiff";
-    let (mut names, mut lists, mut first, mut kinds) = (vec![], vec![], HashMap::new(), vec![]);
+    let (mut names, mut lists, mut printed, mut kinds) = (vec![], vec![], HashMap::new(), vec![]);
     let (mut before, mut head) = (String::new(), None);
     for number in 0..count {
         let mut kind = Kind::random(&mut rng);
@@ -108,7 +108,7 @@ fn job(dir: &TestDir, seed: u64) {
             list.push_str(&key);
             list.push('\n');
             if prints_all || number == 0 {
-                first.entry(key).or_insert(record);
+                note_record(command, &mut printed, key, record);
             }
         }
         lists.push(list);
@@ -139,7 +139,7 @@ fn job(dir: &TestDir, seed: u64) {
     };
     let mut answer = head.map(|header| header + "\n").unwrap_or_default();
     for key in model::lines(&keys, LF) {
-        answer.push_str(&first[str::from_utf8(key).unwrap()]);
+        answer.push_str(&printed[str::from_utf8(key).unwrap()]);
         answer.push('\n');
     }
     let found = String::from_utf8_lossy(&output.out);
@@ -264,7 +264,11 @@ fn contradictions_are_errors_of_one_line() {
             "dedup --column 1 --separator , --escape ; a.csv a.csv#1&separator=;",
             "cannot separate fields and quote or escape",
         ),
-        ("dedup --keys-only a.csv#url", "a.csv: has lines, expected a table"),
+        ("count --keys-only a.csv#url", "a.csv: has lines, expected a table"),
+        (
+            "dedup --keys-only a.csv#url a.csv#1",
+            "its keys are at another place than those of a.csv",
+        ),
         ("dedup no#\u{7}x,", "expected names or numbers of columns"),
         ("check --sums f c.jsonl#/u", "its name says what its keys are"),
     ] {

@@ -95,8 +95,10 @@ impl DocumentJob {
             Fields::Line if self.unit == PartUnit::Line => (Fields::Line, true),
             fields => return Err(no_text(fields)),
         };
-        if let Some(source) = self.inputs.iter().find(|source| matches!(source, Source::Keyed(..))) {
-            let problem = "its name says what its key is, but the texts of all inputs are at one place";
+        if let Some(source) = self.inputs.iter().find(|source| matches!(source, Source::Keyed(..)))
+        {
+            let problem =
+                "its name says what its key is, but the texts of all inputs are at one place";
             return Err(Error::input(&source.to_string(), problem)
                 .advise("leave out the # and what follows it"));
         }

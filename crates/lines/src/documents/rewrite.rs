@@ -1,5 +1,6 @@
 //! Documents without their repeated parts, on their way to the outputs.
 
+use std::iter::Peekable;
 use std::ops::Range;
 
 use petal::BloomFilter;
@@ -8,7 +9,7 @@ use super::job::DocumentOutputs;
 use crate::error::{Error, Result};
 use crate::fingerprint::Table;
 use crate::scan::{Batch, Scratch};
-use crate::setops::{PartCounts, PositionSet};
+use crate::setops::{PartCounts, PositionIter, PositionSet};
 
 /// Bytes written at a time.
 const BLOCK: usize = 256 << 10;
@@ -21,6 +22,86 @@ pub(super) enum Earlier<'a> {
     Filter(BloomFilter),
     /// The positions of all repeated parts.
     Positions(&'a PositionSet<'a>),
+}
+
+impl Earlier<'_> {
+    /// Prepares to look up the parts of a batch of an input that begins at `start` of all inputs.
+    fn lookup<'b>(
+        &'b mut self,
+        batch: &Batch<'_>,
+        scratch: &mut Scratch,
+        start: u64,
+    ) -> Result<Lookup<'b>> {
+        Ok(match self {
+            Self::Table(table) => Lookup::Table { capacity: table.final_capacity(), table },
+            Self::Filter(filter) => {
+                filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
+                Lookup::Filter
+            }
+            Self::Positions(positions) => {
+                let begin = start + batch.offset(0);
+                positions.forget(begin);
+                let within = positions.within(begin, begin + batch.tail(0).len() as u64)?;
+                Lookup::Positions(within.peekable())
+            }
+        })
+    }
+}
+
+/// Looks up the parts of a batch.
+enum Lookup<'b> {
+    /// The table, and how many parts it can have.
+    Table { table: &'b mut Table, capacity: u64 },
+    /// The results of the batch say which parts the filter had.
+    Filter,
+    /// The positions of repeated parts in the batch.
+    Positions(Peekable<PositionIter>),
+}
+
+impl Lookup<'_> {
+    /// Appends whether each part of a document, which is at this position, is repeated. Returns false if
+    /// the parts do not fit in the table: a document is decided as a whole.
+    fn parts_of(
+        &mut self,
+        scratch: &Scratch,
+        document: usize,
+        position: u64,
+        repeated: &mut Vec<bool>,
+    ) -> Result<bool> {
+        let parts = scratch.parts.range(document);
+        match self {
+            Self::Table { table, capacity } => {
+                if table.len() + parts.len() as u64 > *capacity {
+                    return Ok(false);
+                }
+                for part in parts {
+                    table.prefetch_ahead(&scratch.fingerprints, part);
+                    let new = table.entry(scratch.fingerprints[part], 0)?.map(|(new, _)| new);
+                    repeated.push(!new.map_err(|_| Error::alloc(table.memory_usage()))?);
+                }
+            }
+            Self::Filter => repeated.extend(parts.map(|part| !scratch.results.get(part))),
+            Self::Positions(positions) => {
+                repeated.resize(parts.len(), false);
+                let end = position + parts.len() as u64;
+                while let Some(at) = positions.next_if(|at| *at < end) {
+                    // None is between documents.
+                    if let Some(part) = at.checked_sub(position) {
+                        repeated[part as usize] = true;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What happens to a document.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Unchanged,
+    Changed,
+    Dropped,
 }
 
 /// Which documents stay.
@@ -99,8 +180,8 @@ impl<'o> Rewriter<'o> {
         written
     }
 
-    /// Writes the documents of a batch, which begins at `start` of all inputs. Returns the number of
-    /// documents that were written before the table was full.
+    /// Writes the documents of a batch of an input that begins at `start` of all inputs. Returns the
+    /// number of documents that were written before the table was full.
     pub(super) fn write(
         &mut self,
         batch: &Batch<'_>,
@@ -108,82 +189,61 @@ impl<'o> Rewriter<'o> {
         start: u64,
         earlier: &mut Earlier<'_>,
     ) -> Result<usize> {
-        if let Earlier::Filter(filter) = earlier {
-            filter.insert_mixed_hashes(&scratch.hashes, &mut scratch.results);
-        }
-        let mut positions = match earlier {
-            Earlier::Positions(positions) => {
-                positions.forget(start + batch.offset(0));
-                let end = batch.offset(0) + batch.tail(0).len() as u64;
-                Some(positions.within(start + batch.offset(0), start + end)?.peekable())
-            }
-            _ => None,
-        };
+        let mut lookup = earlier.lookup(batch, scratch, start)?;
         // Documents from here on are written as they are.
         let mut unchanged = 0;
         for document in 0..batch.len() {
-            let parts = scratch.parts.range(document);
-            let fingerprints = scratch.fingerprints.get(parts.clone()).unwrap_or_default();
+            let position = start + batch.offset(document);
             self.repeated.clear();
-            match earlier {
-                Earlier::Table(table) => {
-                    // A document is decided as a whole.
-                    if table.len() + parts.len() as u64 > table.final_capacity() {
-                        self.copy(batch, unchanged..document)?;
-                        return Ok(document);
-                    }
-                    for (at, &fingerprint) in fingerprints.iter().enumerate() {
-                        table.prefetch_ahead(fingerprints, at);
-                        let new = table.entry(fingerprint, 0)?.map(|(new, _)| new);
-                        let new = new.map_err(|_| Error::alloc(table.memory_usage()))?;
-                        self.repeated.push(!new);
-                    }
-                }
-                Earlier::Filter(_) => {
-                    self.repeated.extend(parts.clone().map(|part| !scratch.results.get(part)));
-                }
-                Earlier::Positions(_) => {
-                    let first = start + batch.offset(document);
-                    self.repeated.resize(parts.len(), false);
-                    let end = first + parts.len() as u64;
-                    while let Some(at) =
-                        positions.as_mut().and_then(|all| all.next_if(|at| *at < end))
-                    {
-                        if let Some(part) = at.checked_sub(first) {
-                            self.repeated[part as usize] = true;
-                        }
-                    }
-                }
+            if !lookup.parts_of(scratch, document, position, &mut self.repeated)? {
+                self.copy(batch, unchanged..document)?;
+                return Ok(document);
             }
-            let count = self.repeated.len() as u64;
-            let repeated = self.repeated.iter().filter(|repeated| **repeated).count() as u64;
-            let is_dropped = self.rules.drops(count, repeated);
-            self.documents += 1;
-            self.parts.read += count;
-            self.parts.repeated += repeated;
-            if !is_dropped {
-                self.kept += 1;
-                self.parts.kept += count - repeated;
-            }
-            if !is_dropped && repeated == 0 {
+            let fate = self.decide();
+            if fate == Fate::Unchanged {
                 continue;
             }
             self.copy(batch, unchanged..document)?;
             unchanged = document + 1;
-            if !is_dropped {
-                let line = batch.line(document);
-                let text = text_range(batch.key(document)).unwrap_or(0..line.len());
-                self.pieces.clear();
-                let length = line.len();
-                scratch.parts.remaining(parts, &self.repeated, text, length, &mut self.pieces);
-                self.pieces.iter().for_each(|piece| {
-                    self.buffer.extend_from_slice(&line[piece.clone()]);
-                });
-                self.end_line()?;
+            if fate == Fate::Changed {
+                self.write_changed(batch, scratch, document)?;
             }
         }
         self.copy(batch, unchanged..batch.len())?;
         Ok(batch.len())
+    }
+
+    /// Decides about a document, and counts it.
+    fn decide(&mut self) -> Fate {
+        let parts = self.repeated.len() as u64;
+        let repeated = self.repeated.iter().filter(|repeated| **repeated).count() as u64;
+        self.documents += 1;
+        self.parts.read += parts;
+        self.parts.repeated += repeated;
+        if self.rules.drops(parts, repeated) {
+            return Fate::Dropped;
+        }
+        self.kept += 1;
+        self.parts.kept += parts - repeated;
+        if repeated == 0 { Fate::Unchanged } else { Fate::Changed }
+    }
+
+    /// Writes a document without its repeated parts.
+    fn write_changed(
+        &mut self,
+        batch: &Batch<'_>,
+        scratch: &Scratch,
+        document: usize,
+    ) -> Result<()> {
+        let line = batch.line(document);
+        let text = text_range(batch.key(document)).unwrap_or(0..line.len());
+        let parts = scratch.parts.range(document);
+        self.pieces.clear();
+        scratch.parts.remaining(parts, &self.repeated, text, line.len(), &mut self.pieces);
+        for piece in &self.pieces {
+            self.buffer.extend_from_slice(&line[piece.clone()]);
+        }
+        self.end_line()
     }
 
     /// Writes documents as they are.

@@ -73,7 +73,7 @@ impl Fields {
     }
 
     /// Appends the fields of a record to `key`.
-    pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
+    pub(crate) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
         match self {
             Self::Line => {
                 key.extend_from_slice(record);

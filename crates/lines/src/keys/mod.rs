@@ -30,7 +30,7 @@ pub(crate) use found_values::{Finding, FoundValues, note_findings};
 pub(crate) use hex_shape::{HexCase, HexDigits};
 pub use hex_shape::{HexShape, OtherShape};
 pub use json::{JsonPointer, JsonValues, json_values};
-pub(crate) use json::{ValuePart, ValueScan, append_compact, is_text};
+pub(crate) use json::{ValuePart, ValueScan, append_compact, is_text, json_text};
 pub use parts::PartUnit;
 pub(crate) use parts::{PartRules, Parts};
 pub(crate) use record_rules::KeyKind;

@@ -29,7 +29,7 @@ pub(crate) use exact::{
 pub use job::{Mode, SetJob};
 pub use planning::Strategy;
 pub(crate) use planning::{Sample, filter_bytes, filter_fpr};
-pub(crate) use positions::{Polarity, PositionSet, PositionWriter, Spans};
+pub(crate) use positions::{Polarity, PositionIter, PositionSet, PositionWriter, Spans};
 pub(crate) use print::{print_positions, starts as positions_of_inputs};
 pub use report::{PartCounts, Phase, Report};
 pub use set_semantics::SetOp;

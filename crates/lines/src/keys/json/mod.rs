@@ -37,6 +37,15 @@ pub(super) const NULL: u8 = 0xff;
 /// The first byte of the key of an array or object.
 const NESTED: u8 = 0xfe;
 
+/// Returns the text of a value in a key: that of a string, or JSON.
+pub(crate) fn json_text(value: &[u8]) -> &[u8] {
+    match value {
+        [NULL] => b"null",
+        [NESTED, json @ ..] => json,
+        text => text,
+    }
+}
+
 /// The values of a JSON record that make the key.
 ///
 /// The key of several values has before each its length in bytes, as four bytes in little-endian
