@@ -1,4 +1,4 @@
-# Clients of the page docs/guides/redis-clients.md, beside redis-py of the Python packages: redis and ioredis for Node,
+# Clients of the page docs/guides/redis-migrate.md, beside redis-py of the Python packages: redis and ioredis for Node,
 # redigo for Go (Debian's packages). DIR/clients/bin has the commands `python`, `node` and `go` for its programs,
 # DIR/clients/node_modules the packages of Node.
 NODE_PACKAGES="redis@6.3.1 ioredis@6.0.0"

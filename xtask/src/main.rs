@@ -74,7 +74,7 @@ usage: cargo x COMMAND
   bench languages  time queries in each language, beside a filter of the language; rows go to results/
   bench python     compare the Python package with the program, the library and rbloom
   lab [ARG]...     compare ways to remember which URLs were seen: databases, sets, filters; rows go to results/
-  figures          update the tables and plots of docs/performance and docs/uses/lab.md from results/
+  figures          update the tables and plots of the docs and of results/filters.md from results/
   figures --check  the same tables and plots as in the docs, or exit code 1; needs only Python
 
 `--help` after the name of a benchmark lists its options.

@@ -14,7 +14,7 @@ use petal_bench::harness::keys::Keys;
 use petal_bench::harness::{Case, KeyKind};
 use xorf::{BinaryFuse8, Filter as _};
 
-/// Bits per key with which split blocks keep 1 % (`docs/design/filters/bloom.md`, "Space").
+/// Bits per key with which split blocks keep 1 % (`docs/design/filters.md`, "Space").
 const SPLIT_BLOCK: f64 = 10.53;
 
 fn ops<F>(filter: F, clear: fn(&mut F)) -> FilterOps<F, u64> {

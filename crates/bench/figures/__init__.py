@@ -4,7 +4,7 @@
 |---|---|
 | `rows` | result files, and numbers as text |
 | `filters` | targets, tables and plots of the filter benchmarks |
-| `line_files` | the plot of `cargo x bench files` |
+| `line_files` | plot and table of `cargo x bench files` |
 | `lab` | tables and plot of the laboratory |
 | `draw` | plots as SVG, by matplotlib |
 """

@@ -1,8 +1,7 @@
 """Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows.
 
 Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. It does not notice a change
-of `draw.py`: draw again after one. Plots are in a folder
-beside their page.
+of `draw.py`: draw again after one.
 """
 
 from __future__ import annotations
@@ -14,12 +13,15 @@ from pathlib import Path
 from . import filters, rows
 from .draw import digest, draw
 from .lab import Lab
-from .line_files import common_plot
+from .line_files import common_plot, times_table
 from .rows import Plot, Results
 
-# A page, the texts between its markers, and plots by name.
-Generated = tuple[str, dict[str, str], dict[str, Plot]]
-PERFORMANCE = "docs/performance/README.md"
+# Pages with the texts between their markers, and plots by path.
+Generated = tuple[dict[str, dict[str, str]], dict[str, Plot]]
+PERFORMANCE, LAB = "docs/performance/README.md", "docs/uses/lab.md"
+# The whole tables of the filter benchmarks, of which the page has a part.
+FILTERS = "results/filters.md"
+PLOTS = "docs/performance/plots"
 
 
 def of_filters(path: Path) -> Generated:
@@ -28,12 +30,8 @@ def of_filters(path: Path) -> Generated:
         f"| {one.work} | {one.wanted} | {one.measured()} | {one.verdict()} |\n" for one in filters.targets(results)
     ]
     table = "| work | target | measured | |\n|---|---|---|---|\n" + "".join(lines) + "\n" + results.source
-    plots = {
-        "filters-absent": filters.time_plot(results, "absent", "Looking up absent keys"),
-        "filters-insert": filters.time_plot(results, "insert", "Inserting keys"),
-        "filters-kernels": filters.kernel_plot(results),
-    }
-    return PERFORMANCE, {"targets": table}, plots
+    plot = filters.time_plot(results, "absent", "Looking up absent keys")
+    return {FILTERS: {"targets": table}}, {f"{PLOTS}/filters-absent.svg": plot}
 
 
 def of_family(path: Path) -> Generated:
@@ -42,27 +40,35 @@ def of_family(path: Path) -> Generated:
         "space": filters.space_table(results),
         "speed": filters.speed_table(results),
         "ratios": filters.ratio_table(results),
+        "source": results.source,
     }
-    return PERFORMANCE, texts | {"source": results.source}, {"family-space": filters.family_plot(results)}
+    page = {"filters": filters.short_table(results)}
+    return {FILTERS: texts, PERFORMANCE: page}, {f"{PLOTS}/family-space.svg": filters.family_plot(results)}
 
 
 def of_family_avx2(path: Path) -> Generated:
     results = Results(path)
-    return PERFORMANCE, {"avx2": filters.ratio_table(results) + "\n" + results.source}, {}
+    return {FILTERS: {"avx2": filters.ratio_table(results) + "\n" + results.source}}, {}
 
 
-def of_files(path: Path) -> Generated:
-    return PERFORMANCE, {}, {"common": common_plot(path)}
+def of_line_files(path: Path) -> Generated:
+    return {PERFORMANCE: {"line-files": times_table(path)}}, {f"{PLOTS}/common.svg": common_plot(path)}
 
 
 def of_lab(path: Path) -> Generated:
     lab = Lab(path)
     texts = {"ways": lab.ways(), "sizes": lab.sizes(), "claims": lab.claims(), "sample": lab.sample()}
-    return "docs/uses/lab.md", texts | {"source": lab.source}, {"lab": lab.plot()}
+    return {LAB: texts | {"source": lab.source}}, {"docs/uses/plots/lab.svg": lab.plot()}
 
 
 # The endings of the names of result files after the date.
-BENCHMARKS = {"": of_filters, "-family": of_family, "-family-avx2": of_family_avx2, "-files": of_files, "-lab": of_lab}
+BENCHMARKS = {
+    "": of_filters,
+    "-family": of_family,
+    "-family-avx2": of_family_avx2,
+    "-engines": of_line_files,
+    "-lab": of_lab,
+}
 
 
 def newest(ending: str) -> Path:
@@ -93,19 +99,20 @@ def update(sources: dict[str, Path], check: bool) -> list[str]:
     changed = []
     for ending, source in sources.items():
         try:
-            page, texts, plots = BENCHMARKS[ending](source)
+            pages, plots = BENCHMARKS[ending](source)
         except KeyError as error:
             raise ValueError(f"{source}: has no row {error}; measure it completely") from error
         except ValueError as error:
             raise ValueError(f"{source}: {error}") from error
-        old = (rows.ROOT / page).read_text()
-        new = filled(old, texts)
-        if new != old:
-            changed.append(page)
-            if not check:
-                (rows.ROOT / page).write_text(new)
+        for page, texts in pages.items():
+            old = (rows.ROOT / page).read_text()
+            new = filled(old, texts)
+            if new != old:
+                changed.append(page)
+                if not check:
+                    (rows.ROOT / page).write_text(new)
         for name, plot in plots.items():
-            path = (rows.ROOT / page).with_name("plots") / f"{name}.svg"
+            path = rows.ROOT / name
             old = path.read_text() if path.exists() else ""
             if check:
                 differs = f"data {digest(plot)}" not in old
@@ -113,7 +120,7 @@ def update(sources: dict[str, Path], check: bool) -> list[str]:
                 draw(plot, path)
                 differs = path.read_text() != old
             if differs:
-                changed.append(path.relative_to(rows.ROOT).as_posix())
+                changed.append(name)
     return changed
 
 

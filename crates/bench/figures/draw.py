@@ -21,7 +21,7 @@ GRAY, MARKERS = "#5f5f5f", "o^xsD"
 
 
 def draw(plot: Plot, path: Path) -> None:
-    """Draws a plot of lines or points, of bars, or of commands."""
+    """Draws a plot of lines or points, or of commands."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -29,7 +29,7 @@ def draw(plot: Plot, path: Path) -> None:
     matplotlib.rcParams.update({"svg.hashsalt": "petal", "svg.fonttype": "none", "font.size": 9} | spines)
     from matplotlib import pyplot
 
-    draw_content = draw_lines if "series" in plot else draw_bars if "bars" in plot else draw_commands
+    draw_content = draw_lines if "series" in plot else draw_commands
     figure = draw_content(pyplot, plot)
     figure.suptitle(f"{plot['title']}\n", x=0.02, ha="left", fontsize=12, fontweight="bold")
     figure.text(0.02, 1 - 0.42 / figure.get_figheight(), plot["subtitle"], color=GRAY, va="center")
@@ -67,20 +67,6 @@ def draw_lines(pyplot, plot: Plot):
     # The legend has the order of the ends of the lines.
     drawn.sort(key=lambda pair: -pair[0])
     figure.legend(handles=[line for _, line in drawn], loc="outside right center", frameon=False)
-    return figure
-
-
-def draw_bars(pyplot, plot: Plot):
-    figure, axes = pyplot.subplots(figsize=(9.6, 4.2), layout="constrained")
-    width = 0.9 / len(plot["bars"])
-    for number, (name, values) in enumerate(plot["bars"].items()):
-        places = [group + (number + 0.5) * width for group, value in enumerate(values) if value]
-        color = OURS[(len(plot["bars"]) - 1 - number) % len(OURS)]
-        bars = axes.bar(places, [value for value in values if value], width * 0.9, label=name, color=color)
-        axes.bar_label(bars, fmt="%.2f")
-    axes.set(ylabel=plot["y"])
-    axes.set_xticks([group + 0.45 for group in range(len(plot["groups"]))], plot["groups"])
-    figure.legend(loc="outside right upper", frameon=False)
     return figure
 
 

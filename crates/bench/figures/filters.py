@@ -186,6 +186,42 @@ def speed_table(results: Results) -> str:
     return text
 
 
+# The types of filters and the nearest filters of other libraries, by what they are for.
+NAMES = {
+    "petal bloom": "petal Bloom (default)",
+    "petal classic": "petal classic Bloom",
+    "fastbloom foldhash": "fastbloom",
+    "petal static fuse": "petal static fuse",
+    "xorf fuse": "xorf, binary fuse",
+    "petal static": "petal static",
+    "pleat": "pleat",
+    "petal vector quotient": "petal vector quotient",
+    "cuckoofilter": "cuckoofilter",
+    "qfilter": "qfilter",
+    "petal counting": "petal counting",
+    "petal scalable grown": "petal scalable, grown",
+    "petal quotient grown": "petal quotient, grown",
+    "qfilter grown": "qfilter, grown",
+    "petal windowed": "petal windowed",
+}
+
+
+def short_table(results: Results) -> str:
+    """Returns space and times of these filters at the largest size, in batches if the filter has them."""
+    n = max(results.sizes)
+    text = "| filter | bits per key | fill | absent | present |\n|---|--:|--:|--:|--:|\n"
+    for name, shown in NAMES.items():
+        row = smallest_at(results, name, n, RATES[0])
+        if row is None or row.bits_per_key is None:
+            continue
+        cells = [f"{row.bits_per_key:.2f}"]
+        for operation in OPERATIONS[:3]:
+            one = timed(results, row, "batch", operation) or timed(results, row, "single", operation)
+            cells.append(ns(one.ns_median) if one else "")
+        text += f"| {shown} | {' | '.join(cells)} |\n"
+    return text
+
+
 def ratio_text(ratio: float) -> str:
     return f"{ratio:.3f}" if ratio < 0.1 else f"{ratio:.2f}"
 
@@ -310,17 +346,3 @@ def family_plot(results: Results) -> Plot:
         "series": series,
         "curve": ("lower bound: log₂(1/rate)", [(100 * rate, -math.log2(rate)) for rate in bound]),
     }
-
-
-def kernel_plot(results: Results) -> Plot:
-    """Returns ns per key of the kernels at the smallest size."""
-    operations = ["insert", "absent", "present", "mixed"]
-    n = results.sizes[0]
-    bars = {}
-    for kernel, name in KERNELS.items():
-        rows = [results.find("own", query(PETAL, n) | {"kernel": kernel, "operation": one}) for one in operations]
-        if any(rows):
-            bars[name] = [row and row.ns_median for row in rows]
-    subtitle = "petal's 1 % filter, batches of mixed hashes, one thread; insert, or look up. Lower is better."
-    title = f"Kernels in cache: ns per key, {size(n)} keys"
-    return {"title": title, "subtitle": subtitle, "y": "ns per key", "groups": operations, "bars": bars}

@@ -7,24 +7,23 @@ from pathlib import Path
 
 from .rows import Plot, read, significant, size, source
 
-# The ways of `cargo x lab`, and who can use the set at the same time.
-THREADS, READERS = "threads, with a lock", "processes that map its file, for reading"
-SHARED_BY = {
-    "PostgreSQL, 1 row a statement": "machines, over the network",
-    "PostgreSQL, 1,024 rows a statement": "machines, over the network",
-    "SQLite, 1 row a transaction": "processes of a machine",
-    "SQLite, 1,024 rows a transaction": "processes of a machine",
-    "`HashSet<String>`": THREADS,
-    "set of SHA-1 digests": THREADS,
-    "set of MD5 digests": THREADS,
-    "hash table of 8-byte fingerprints": THREADS,
-    "bitmap, one hash": THREADS,
-    "classic Bloom filter, k = 7": THREADS,
-    "petal's default": READERS,
-    "petal's default, in batches": READERS,
-    "petal's static filter": READERS,
-    "the Java sample": THREADS,
-}
+# The ways of `cargo x lab`.
+WAYS = [
+    "PostgreSQL, 1 row a statement",
+    "PostgreSQL, 1,024 rows a statement",
+    "SQLite, 1 row a transaction",
+    "SQLite, 1,024 rows a transaction",
+    "`HashSet<String>`",
+    "set of SHA-1 digests",
+    "set of MD5 digests",
+    "hash table of 8-byte fingerprints",
+    "bitmap, one hash",
+    "classic Bloom filter, k = 7",
+    "petal's default",
+    "petal's default, in batches",
+    "petal's static filter",
+    "the Java sample",
+]
 MILLION = 1_000_000
 
 
@@ -66,8 +65,8 @@ class Lab:
 
     def ways(self) -> str:
         text = "| way | bytes per URL | at most, while filled | ns per insert | ns per query | wrong answers "
-        text += "| survives a restart | deletes | shared by |\n|---|--:|--:|--:|--:|--:|---|---|---|\n"
-        for name, sharing in SHARED_BY.items():
+        text += "| survives a restart | deletes |\n|---|--:|--:|--:|--:|--:|---|---|\n"
+        for name in WAYS:
             if not (way := self.way(name, MILLION)):
                 continue
             survives, deletes = way["survives a restart"] == 1, "yes" if way["deletes"] == 1 else "no"
@@ -75,23 +74,18 @@ class Lab:
             if is_database(name):
                 space, peak, persists = f"{way['disk']:.0f} on disk", "", "yes"
             cells = [name, space, peak, time_of(way["insert"]), time_of(way["query"]), wrong(way)]
-            text += f"| {' | '.join(cells)} | {persists if survives else 'no'} | {deletes} | {sharing} |\n"
+            text += f"| {' | '.join(cells)} | {persists if survives else 'no'} | {deletes} |\n"
         return text
 
     def sizes(self) -> str:
-        sizes = [10 * MILLION, 100 * MILLION]
-        text = "| way |" + "".join(f" {size(urls)}: MB | insert | query | wrong |" for urls in sizes)
-        text += "\n|---|" + "--:|" * 4 * len(sizes) + "\n"
-        for name in SHARED_BY:
-            text += f"| {name} |"
-            for urls in sizes:
-                if not (way := self.way(name, urls)):
-                    text += " | | | |"
-                    continue
-                megabytes = way["disk" if is_database(name) else "memory"] * urls / 1e6
-                space = f"{megabytes:.0f}" if megabytes >= 20 else f"{megabytes:.1f}"
-                text += f" {space} | {time_of(way['insert'])} | {time_of(way['query'])} | {wrong(way)} |"
-            text += "\n"
+        urls = 100 * MILLION
+        text = f"| way | {size(urls)} URLs: MB | ns per insert | ns per query | wrong answers |\n|---|--:|--:|--:|--:|\n"
+        for name in WAYS:
+            if not (way := self.way(name, urls)):
+                continue
+            megabytes = way["disk" if is_database(name) else "memory"] * urls / 1e6
+            space = f"{megabytes:,.0f}" if megabytes >= 20 else f"{megabytes:.1f}"
+            text += f"| {name} | {space} | {time_of(way['insert'])} | {time_of(way['query'])} | {wrong(way)} |\n"
         return text
 
     def claims(self) -> str:
@@ -155,7 +149,7 @@ class Lab:
     def plot(self) -> Plot:
         """Returns bytes per URL and ns per query. The Java sample, whose size is fixed, is left out."""
         series = []
-        for name in SHARED_BY:
+        for name in WAYS:
             if (way := self.way(name, MILLION)) and name != "the Java sample":
                 space = way["disk" if is_database(name) else "memory"]
                 series.append((name.replace("`", ""), [(space, way["query"])]))

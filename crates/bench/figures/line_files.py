@@ -1,4 +1,4 @@
-"""The plot of `cargo x bench files`."""
+"""The plot and the table of `cargo x bench files`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .rows import Plot, read
 
 
 def common_plot(path: Path) -> Plot:
-    """Returns time and memory of `common` and its rivals: the best rival, petal's first command, the others."""
+    """Returns time and memory of `common`, first of petal's first command, then of its rivals, the best first."""
     rows = [row for row in read(path)[1] if row["work"] == "common" and row["tool"] != "wc"]
     files = {(int(row["lines_per_file"]), int(row["lines_common"]), int(row["line_bytes"])) for row in rows}
     commands: dict[tuple[str, str], list[dict[str, str]]] = {}
@@ -29,7 +29,7 @@ def common_plot(path: Path) -> Plot:
     tools = [tool for tool, _ in rivals]
     rivals.sort(key=lambda one: tools.index(one[0]))
     bars = []
-    for tool, config in [*rivals[:1], petal, *rivals[1:]]:
+    for tool, config in [petal, *rivals]:
         disk = "in memory" if config == "memory" else f"on disk above {config}"
         names = {
             "petal": "petal common" if config == "default" else f"petal common {config}",
@@ -45,11 +45,46 @@ def common_plot(path: Path) -> Plot:
         trouble = failure and f"out of memory in {failure} of {len(found)} rounds"
         bars.append((names.get(tool, f"{tool} common {config}"), values, trouble or "", tool == "petal"))
     count, common, width = files.pop()
-    rounds = min(map(len, commands.values()))
+    least, rounds = (pick(map(len, commands.values())) for pick in (min, max))
+    slow = "" if least == rounds else f", of slow programs {least}"
     files_text = f"{count / 1e6:g} million lines of {width - 1} bytes, {100 * common / count:.0f} % in common"
     return {
         "title": "Which lines do two files have in common? Time and memory, less is better",
-        "subtitle": f"Exact. Two files of {files_text}, two cores, medians of {rounds} rounds.",
+        "subtitle": f"Exact. Two files of {files_text}, two cores, medians of {rounds} rounds{slow}.",
         "columns": [("time", "s", 1), ("peak memory", "MiB", 0)],
         "commands": bars,
     }
+
+
+# Programs, and the configurations of each that a row of the table shows.
+SHOWN = {
+    "**petal, no options**": {"petal": "default"},
+    "petal `-m 128M`": {"petal": "-m 128M"},
+    "DuckDB, in memory": {"duckdb": "16GB"},
+    "DuckDB, 256 MB": {"duckdb": "256MB"},
+    "ClickHouse, in memory": {"clickhouse": "memory"},
+    "polars, in memory": {"polars": "memory"},
+    "GNU sort, 4 GB": {"sort+comm": "-S 4G", "sort": "-u -S 4G", "sort+uniq": "-S 4G"},
+    "`wc -l`": {"wc": "-l"},
+}
+
+
+def times_table(path: Path) -> str:
+    """Returns the median time and peak memory of each program at each work."""
+    rows = read(path)[1]
+    works = [work for work in ("common", "dedup", "count") if any(row["work"] == work for row in rows)]
+    text = "| |" + "".join(f" `{work}` | memory |" for work in works) + "\n|---|" + "--:|--:|" * len(works) + "\n"
+    for name, tools in SHOWN.items():
+        cells = []
+        for work in works:
+            found = [row for row in rows if row["work"] == work and tools.get(row["tool"]) == row["config"]]
+            if not found:
+                cells += ["", ""]
+            elif any(row["trouble"] for row in found):
+                cells += ["out of memory", ""]
+            else:
+                time = median(float(row["wall_s"]) for row in found)
+                memory = median(float(row["peak_rss_bytes"]) for row in found) / 2**20
+                cells += [f"{time:.1f} s", f"{memory:,.0f} MiB"]
+        text += f"| {name} | {' | '.join(cells)} |\n"
+    return text

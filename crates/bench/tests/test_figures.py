@@ -153,6 +153,14 @@ def test_times_are_those_of_the_first_rate():
     assert line(table, "| petal static").endswith("| 6.90 | 80.0 | 10.0 |  |  |")
 
 
+def test_short_table_has_batches_at_the_largest_size():
+    table = filters.short_table(FAMILY)
+    assert line(table, "| petal Bloom") == "| petal Bloom (default) | 10.10 | 10.0 |  |  |"
+    assert line(table, "| fastbloom") == "| fastbloom | 9.60 | 90.0 |  |  |"
+    # There are no rows of this size.
+    assert "qfilter" not in table
+
+
 def test_ahead_is_decided_by_paired_ratios():
     table = filters.ratio_table(FAMILY)
     # The median of 2/8, 20/80 and 2/4 is a quarter.
@@ -164,7 +172,7 @@ def test_ahead_is_decided_by_paired_ratios():
     assert "petal scalable" not in table
 
 
-def test_best_rival_is_first_and_failures_are_named(tmp_path: Path):
+def test_petal_is_first_and_failures_are_named(tmp_path: Path):
     file = tmp_path / "rows.csv"
     lines = ["common,wc,-l,0.1,1,", "common,petal,default,2,104857600,", "common,petal,-m 1G,1,104857600,"]
     lines += ["common,clickhouse,memory,8,1,", "common,clickhouse,128MB,7,1,"]
@@ -174,8 +182,8 @@ def test_best_rival_is_first_and_failures_are_named(tmp_path: Path):
     file.write_text("\n".join([header, *(f"10000000,1000000,65,{row}" for row in lines)]))
     plot = line_files.common_plot(file)
     names = [
-        "DuckDB, memory limit 16GB",
         "petal common",
+        "DuckDB, memory limit 16GB",
         "DuckDB, memory limit 128MiB",
         "ClickHouse, on disk above 128MB",
         "ClickHouse, in memory",
@@ -184,6 +192,18 @@ def test_best_rival_is_first_and_failures_are_named(tmp_path: Path):
     assert [name for name, *_ in plot["commands"]] == names
     assert plot["commands"][2][2] == "out of memory in 1 of 2 rounds"
     assert "10 million lines of 64 bytes, 10 % in common" in plot["subtitle"]
+    assert plot["subtitle"].endswith("medians of 2 rounds, of slow programs 1.")
+
+
+def test_times_are_medians_and_failures_have_none(tmp_path: Path):
+    file = tmp_path / "rows.csv"
+    lines = ["common,petal,default,2,104857600,", "common,petal,default,4,104857600,", "dedup,petal,default,1,1048576,"]
+    lines += ["common,duckdb,256MB,3,1,", "common,duckdb,256MB,3,1,out of memory", "common,petal,-m 1G,1,1,"]
+    file.write_text("\n".join(["work,tool,config,wall_s,peak_rss_bytes,trouble", *lines]))
+    table = line_files.times_table(file)
+    assert line(table, "| **petal") == "| **petal, no options** | 3.0 s | 100 MiB | 1.0 s | 1 MiB |"
+    assert line(table, "| DuckDB, 256 MB") == "| DuckDB, 256 MB | out of memory |  |  |  |"
+    assert "1G" not in table
 
 
 def test_only_text_between_markers_is_replaced():

@@ -99,7 +99,7 @@ pub struct Growth {
 
 impl Default for Growth {
     /// The factor is 2: of 2 to 4 the one with the least unused memory
-    /// (docs/design/filters/scalable.md).
+    /// (docs/design/filters.md).
     fn default() -> Self {
         Self { factor: 2, head_start: None, share: None }
     }
@@ -111,7 +111,7 @@ impl FilterSpec {
     pub const COUNTER_WIDTH: u32 = 4;
 
     /// The default number of generations: within 3 % of the minimum space at a rate of 1 %, and few
-    /// lines per query (docs/design/filters/windowed.md).
+    /// lines per query (docs/design/filters.md).
     pub const GENERATIONS: u32 = 4;
 
     /// The lowest rate of a static filter or a cascade: 32 columns, the largest number, have
@@ -349,7 +349,7 @@ impl<F> Builder<F> {
     ///
     /// From 100 keys to 500,000, a filter has 13 layers without a head start, 8 with a factor of 4
     /// below 65,536, and 6 with a factor of 8. It takes less memory from about 10⁵ keys on, and more
-    /// before (docs/design/filters/scalable.md).
+    /// before (docs/design/filters.md).
     #[must_use]
     pub fn head_start(mut self, factor: u64, below: u64) -> Self {
         self.spec.growth.head_start = Some((factor, below)).filter(|start| *start != (0, 0));
@@ -363,7 +363,7 @@ impl<F> Builder<F> {
     /// For filters whose number of keys is known: at a rate of 1 % and `growth_share(4)` the first
     /// layer takes 10.7 bits per key instead of 13.3, at 0.1 % and `growth_share(4)` 15.7 instead of
     /// 18.9. Later layers have smaller shares of the rate and take more bits. The target rate holds
-    /// in any case (docs/design/filters/scalable.md).
+    /// in any case (docs/design/filters.md).
     #[must_use]
     pub fn growth_share(mut self, parts: u64) -> Self {
         self.spec.growth.share = Some(parts).filter(|parts| *parts > 0);

@@ -41,9 +41,10 @@ fn gz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-const JOBS: [(SetOp, Option<Strategy>); 10] = [
+const JOBS: [(SetOp, Option<Strategy>); 11] = [
     (SetOp::Duplicates, Some(Strategy::Narrow)),
     (SetOp::Unique, Some(Strategy::Memory)),
+    (SetOp::DedupLast, Some(Strategy::Partition)),
     (SetOp::Common, Some(Strategy::Memory)),
     (SetOp::Common, Some(Strategy::Narrow)),
     (SetOp::Common, Some(Strategy::Partition)),
@@ -61,6 +62,7 @@ fn expected(op: SetOp, a: &[u8], b: &[u8]) -> Vec<u8> {
         SetOp::SymDiff => model::symdiff(a, b, b'\n'),
         SetOp::Diff => model::diff(a, &[b], b'\n'),
         SetOp::Dedup => model::dedup(&[a], b'\n'),
+        SetOp::DedupLast => model::dedup_last(&[a], b'\n'),
         SetOp::Duplicates => model::duplicates(&[a], b'\n'),
         SetOp::Unique => model::unique(&[a], b'\n'),
     }

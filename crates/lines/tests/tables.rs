@@ -237,19 +237,26 @@ fn model(op: SetOp, first: &[Row], others: &[Vec<Row>], key: &KeyOf) -> Vec<i64>
     let own: BTreeSet<_> = first.iter().map(key).collect();
     let mut printed = BTreeSet::new();
     let mut answer = vec![];
+    let mut first: Vec<_> = first.iter().collect();
+    if op == SetOp::DedupLast {
+        first.reverse();
+    }
     for row in first {
         let found = sets.iter().filter(|set| set.contains(&key(row))).count();
         let kept = match op {
             SetOp::Common => found == sets.len(),
             SetOp::AtLeast(number) => found >= number.into(),
             SetOp::Diff | SetOp::SymDiff => found == 0,
-            SetOp::Dedup => true,
+            SetOp::Dedup | SetOp::DedupLast => true,
             SetOp::Duplicates => counts[&key(row)] > 1,
             SetOp::Unique => counts[&key(row)] == 1,
         };
         if kept && printed.insert(key(row)) {
             answer.push(row.id);
         }
+    }
+    if op == SetOp::DedupLast {
+        answer.reverse();
     }
     if op == SetOp::SymDiff {
         let mut printed = own;
@@ -280,6 +287,7 @@ fn rows_of_set_operations_are_those_of_the_model() {
         SetOp::Diff,
         SetOp::SymDiff,
         SetOp::Dedup,
+        SetOp::DedupLast,
         SetOp::Duplicates,
         SetOp::Unique,
     ];
@@ -299,7 +307,8 @@ fn rows_of_set_operations_are_those_of_the_model() {
                 path
             })
             .to_vec();
-        let takes_others = !matches!(op, SetOp::Dedup | SetOp::Duplicates | SetOp::Unique);
+        let takes_others =
+            !matches!(op, SetOp::Dedup | SetOp::DedupLast | SetOp::Duplicates | SetOp::Unique);
         let (first, others) = match op {
             SetOp::SymDiff => (&files[..1], &files[1..2]),
             _ if takes_others => (&files[..1], &files[1..]),
@@ -678,6 +687,72 @@ fn tables_are_compared_with_lines_and_filters() {
                 .any(|found| found == [line.as_bytes(), b"\xff"].concat())
         );
         assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 301 - missing);
+    }
+}
+
+/// Rows, lines, CSV and JSON by their texts, which the names of the inputs select.
+#[test]
+fn rows_are_compared_with_inputs_of_other_keys() {
+    let mut rng = Rng::new(7);
+    let dir = tempfile::tempdir().unwrap();
+    let key: &KeyOf = &|row| vec![row.url.clone()];
+    let strategies = [None, Some(Strategy::Partition), Some(Strategy::Narrow)];
+    for (round, format) in formats().into_iter().cycle().take(27).enumerate() {
+        let count = [0, 40, 4000][rng.below(3)];
+        let a = rows(&mut rng, 0, count);
+        let mut others = vec![];
+        let mut sources = vec![];
+        let source = |name: &str, fragment: &str| {
+            Source::of_name(dir.path().join(format!("{name}{fragment}")), Source::Path).unwrap()
+        };
+        for kind in 0..1 + rng.below(3) {
+            let mut b = rows(&mut rng, 1000, 300);
+            let name = format!("b{kind}");
+            // Lines and CSV have no nulls, lines no line ends.
+            b.retain(|row| kind == 2 || row.url.as_ref().is_some_and(|url| !url.contains('\n')));
+            let text = |row: &Row| row.url.clone().unwrap_or_default();
+            let (text, fragment): (Vec<_>, _) = match kind {
+                0 => (b.iter().map(text).collect(), "#"),
+                1 => {
+                    let quoted = |row: &Row| format!("x;\"{}\"", text(row).replace('"', "\"\""));
+                    (b.iter().map(quoted).collect(), "#2&separator=;&header=no")
+                }
+                _ => {
+                    let json = |row: &Row| match &row.url {
+                        Some(url) => format!("{{\"u\":{url:?}}}"),
+                        None => "{}".to_owned(),
+                    };
+                    (b.iter().map(json).collect(), "#/u")
+                }
+            };
+            std::fs::write(dir.path().join(&name), text.join("\n") + "\n").unwrap();
+            if text.is_empty() {
+                std::fs::write(dir.path().join(&name), "").unwrap();
+            }
+            sources.push(source(&name, fragment));
+            others.push(b);
+        }
+        let path = dir.path().join("a");
+        write_rows(&path, format, &a);
+        let op = [SetOp::Common, SetOp::AtLeast(1), SetOp::Diff][rng.below(3)];
+        let job = SetJob {
+            op,
+            first: vec![source("a", "#url")],
+            others: sources,
+            mode: Mode::Exact { strategy: strategies[rng.below(3)] },
+        };
+        let context = format!("{round} {format:?} {job:?}");
+        let settings = Settings { jobs: 2, ..Settings::new(9 << 20) };
+        let out = dir.path().join("out");
+        let mut kept = File::create(&out).unwrap();
+        let run = job.run(&settings, Outputs::to(&mut kept));
+        run.unwrap_or_else(|error| panic!("{context}: {error}"));
+        let found: Vec<_> = read_rows(&out, format).iter().map(|row| row.id).collect();
+        assert_eq!(found, model(op, &a, &others, key), "{context}");
+        // Rows are no CSV, as `format=csv` says.
+        let first = vec![source("a", "#url&format=csv")];
+        let error = SetJob { first, ..job }.run(&settings, Outputs::to(&mut vec![])).unwrap_err();
+        assert!(error.to_string().contains("expected lines"), "{context}: {error}");
     }
 }
 

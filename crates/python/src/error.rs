@@ -364,6 +364,8 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Empty => "empty=",
         Setting::SkipLines => "skip_lines=",
         Setting::Comment => "comment=",
+        Setting::Unit => "unit=",
+        Setting::JsonKey => "json_key=",
     }
 }
 

@@ -38,11 +38,13 @@ def test_at_least_equals_a_counter(files: tuple) -> None:
 
 def test_selections_equal_a_counter(files: tuple) -> None:
     paths, texts = files
-    counts = Counter(line for text in texts for line in text)
+    lines = [line for text in texts for line in text]
+    counts, last = Counter(lines), list(dict.fromkeys(reversed(lines)))[::-1]
     for options, expected in [
         ({"only_duplicates": True}, [line for line, count in counts.items() if count > 1]),
         ({"only_unique": True}, [line for line, count in counts.items() if count == 1]),
         ({}, list(counts)),
+        ({"keep": "last"}, last),
     ]:
         assert list(petal.dedup(*paths, **options)) == expected
     a, b = set(texts[0]), set(texts[1])
@@ -88,7 +90,10 @@ def test_conflicting_arguments_are_refused(tmp_path: Path) -> None:
     a = tmp_path / "a"
     a.write_bytes(b"1\n")
     for arguments, text in [
-        ({"only_duplicates": True, "only_unique": True}, "no line is both"),
+        ({"only_duplicates": True, "only_unique": True}, "only_duplicates=, only_unique=: cannot be combined"),
+        ({"keep": "last", "only_unique": True}, "keep=, only_unique=: cannot be combined"),
+        ({"keep": "last", "approx": True}, "keep=: cannot be combined with approx="),
+        ({"keep": "newest"}, "keep=: expected \"first\" or \"last\", found 'newest'"),
         ({"only_duplicates": True, "rest": tmp_path / "rest"}, "only_duplicates=: cannot be combined with rest="),
         ({"only_unique": True, "approx": True}, "only_unique=: cannot be combined with approx="),
     ]:

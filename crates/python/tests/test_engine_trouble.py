@@ -171,6 +171,21 @@ def test_progress_covers_every_phase(large: Path):
     assert first[-1] == (large.stat().st_size,) * 2
 
 
+def test_progress_is_shown_in_one_line(large: Path, capsys: pytest.CaptureFixture[str]):
+    petal.common(large, large, memory_limit="8M", progress=True)
+    out, err = capsys.readouterr()
+    assert out == "" and "\n" not in err
+    shown = err.split("\r")
+    assert any("petal: matching: " in line or "petal: comparing: " in line for line in shown)
+    # The last line is overwritten by spaces.
+    assert shown[-1] == "" and set(shown[-2]) == {" "}
+    assert len(shown[-2]) >= len(shown[-3].rstrip())
+    petal.common(large, large, progress=False)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(TypeError, match="progress=: expected a function or True, found str"):
+        petal.common(large, large, progress="yes")  # type: ignore[arg-type]
+
+
 def test_partial_writes_are_continued(large: Path):
     class PartialWriter(io.RawIOBase):
         got = b""

@@ -67,6 +67,12 @@ pub fn dedup(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(distinct(inputs.iter().flat_map(|input| lines(input, delimiter))), delimiter)
 }
 
+/// Returns the distinct lines of all inputs, in order of last appearance.
+pub fn dedup_last(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
+    let backwards = inputs.iter().rev().flat_map(|input| lines(input, delimiter).into_iter().rev());
+    join(distinct(backwards).into_iter().rev(), delimiter)
+}
+
 /// Returns the distinct lines that occur at least twice in all inputs together, in order of first appearance.
 pub fn duplicates(inputs: &[&[u8]], delimiter: u8) -> Vec<u8> {
     join(

@@ -48,6 +48,7 @@ pub(super) fn module(target: &Target, dir: &Path, files: &Path) -> Result {
         "petal.conf",
         "systemd/petal.conf",
         "monitoring/petal.lua",
+        "tools/union.py",
         "monitoring/alerts.yml",
         "monitoring/grafana.json",
         "README.md",

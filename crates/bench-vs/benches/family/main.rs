@@ -1,4 +1,4 @@
-//! `cargo x bench family`: every filter type of petal and the rivals of its type, for `docs/performance/README.md`.
+//! `cargo x bench family`: every filter type of petal and the rivals of its type, for `results/filters.md`.
 //!
 //! 64-bit keys, hashed by each filter, on one thread. See `petal_bench::harness` for how it is measured. At 1 % there are
 //! many rounds, for times; at the lower rates a few, for space and the measured rate.

@@ -23,7 +23,7 @@ use petal_bench_vs::family as rivals;
 #[derive(Parser)]
 #[command(bin_name = "instructions")]
 struct Args {
-    /// A name of the first column of docs/performance/README.md
+    /// A name of the first column of results/filters.md
     filter: String,
     operation: Operation,
     #[arg(value_parser = args::number)]

@@ -61,7 +61,7 @@ fn cases(keys: u64) -> Result<Vec<Case>, String> {
                 all.push(Model::Classic(FPR).case(keys, KeyKind::Hash, form, kernel)?);
             }
         }
-        // Bits per key of 1 % (docs/design/filters/bloom.md, "Space").
+        // Bits per key of 1 % (docs/design/filters.md, "Space").
         all.push(boost("Boost fast_multiblock32", &FM32, 10.53, keys, form));
         all.push(boost("Boost fast_multiblock64", &FM64, 10.10, keys, form));
     }

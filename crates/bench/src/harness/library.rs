@@ -32,7 +32,7 @@ pub fn kernels() -> Vec<Kernel> {
     Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
 }
 
-/// Bits per key and probes with which blocks of two lines keep 0.1 % (`docs/design/filters/bloom.md`,
+/// Bits per key and probes with which blocks of two lines keep 0.1 % (`docs/design/filters.md`,
 /// "Space").
 const PAIR: (f64, u32) = (15.05, 10);
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use petal_lines::{SetOp, Source, Strategy};
+use petal_lines::{SetOp, Strategy};
 
-use super::{CompressArgs, EngineArgs, FieldArgs, Inputs, RowArgs, SetInputs};
+use super::{CompressArgs, DocumentArgs, EngineArgs, FieldArgs, Inputs, RowArgs, SetInputs};
 use crate::text::{parse_count, parse_rate};
 
 /// Options of jobs that have an approximate mode.
@@ -108,10 +108,10 @@ pub(crate) struct CommonArgs {
 pub(crate) struct SymDiffArgs {
     /// Input whose lines are printed first, in its order
     #[arg(value_name = "A")]
-    first: PathBuf,
+    pub(crate) first: PathBuf,
     /// Input whose lines are printed after those of A, in its order
     #[arg(value_name = "B")]
-    second: PathBuf,
+    pub(crate) second: PathBuf,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
     #[command(flatten)]
@@ -120,12 +120,11 @@ pub(crate) struct SymDiffArgs {
     pub(crate) engine: EngineArgs,
 }
 
-impl SymDiffArgs {
-    /// Returns both inputs.
-    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        let one = |path: &PathBuf| vec![Source::from_arg(path)];
-        (one(&self.first), one(&self.second))
-    }
+/// One of equal lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KeepArg {
+    First,
+    Last,
 }
 
 #[derive(Args, Debug)]
@@ -143,10 +142,18 @@ pub(crate) struct DedupArgs {
         conflicts_with_all = ["approx", "capacity", "fpr", "dupes_output", "only_duplicates"],
     )]
     pub(crate) only_unique: bool,
+    /// Which of equal lines is printed; last is always exact
+    #[arg(
+        long, value_name = "WHICH", default_value = "first",
+        conflicts_with_all = ["approx", "capacity", "fpr", "only_duplicates", "only_unique"],
+    )]
+    pub(crate) keep: KeepArg,
     /// Write the repeated lines to FILE, in input order; - for standard output,
     /// with -o
     #[arg(long, value_name = "FILE")]
     pub(crate) dupes_output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) documents: DocumentArgs,
     #[command(flatten)]
     pub(crate) approx: ApproxArgs,
     #[command(flatten)]

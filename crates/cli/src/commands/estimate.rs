@@ -63,7 +63,7 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
 /// Returns the first input and those to compare with; for an operation on all inputs, these and none.
 fn inputs_of(op: SetOp, args: &PlanArgs) -> Result<(Vec<Source>, Vec<Source>)> {
     let memory_limit = args.memory.unwrap_or(MemoryLimit::DEFAULT).bytes();
-    if matches!(op, SetOp::Dedup | SetOp::Duplicates | SetOp::Unique) {
+    if matches!(op, SetOp::Dedup | SetOp::DedupLast | SetOp::Duplicates | SetOp::Unique) {
         let first = paths(&args.inputs, &args.lists, memory_limit)?;
         return Ok((sources(first)?, Vec::new()));
     }
@@ -77,7 +77,7 @@ fn inputs_of(op: SetOp, args: &PlanArgs) -> Result<(Vec<Source>, Vec<Source>)> {
 /// Returns an error unless the operation takes this number of inputs besides the first.
 fn check_inputs(op: SetOp, others: usize) -> Result<()> {
     let text = match (op, others) {
-        (SetOp::Dedup | SetOp::Duplicates | SetOp::Unique, _) => return Ok(()),
+        (SetOp::Dedup | SetOp::DedupLast | SetOp::Duplicates | SetOp::Unique, _) => return Ok(()),
         (_, 0) => "plan: the second input is missing; name an input to compare with".to_owned(),
         (SetOp::SymDiff, 2..) => {
             format!("plan: symdiff compares two inputs, not {}; leave out the others", others + 1)

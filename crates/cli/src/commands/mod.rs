@@ -7,6 +7,7 @@ mod build;
 mod check;
 mod compare;
 mod count;
+mod documents;
 mod estimate;
 mod explain;
 mod foreign;
@@ -102,6 +103,7 @@ fn op_name(op: SetOp) -> &'static str {
         SetOp::Diff => "diff",
         SetOp::SymDiff => "symdiff",
         SetOp::Dedup => "dedup",
+        SetOp::DedupLast => "dedup --keep last",
         SetOp::Duplicates => "dedup --only-duplicates",
         SetOp::Unique => "dedup --only-unique",
     }

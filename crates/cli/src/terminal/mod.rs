@@ -1,6 +1,5 @@
 //! What people read on a terminal: histograms, progress, notes.
 
 pub(crate) mod histogram;
-mod job_progress;
 pub(crate) mod notes;
 pub(crate) mod progress;

@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use petal_lines::{LeftOutRecords, Note, Progress};
+use petal_lines::{JobProgress, LeftOutRecords, Note, Progress, TimeLeft};
 
-use super::job_progress::{JobProgress, TimeLeft};
 use super::notes::{self, Message};
 use crate::args::{Verbosity, When};
 use crate::error::print_stderr;

@@ -6,7 +6,7 @@ use petal_testkit::model::{self, LF};
 use petal_testkit::rng::Rng;
 
 use crate::common::pack::{FORMS, compress, gz};
-use crate::common::{EXACT_COMMANDS, MEMORY_OVERHEAD, STRATEGIES, TestDir, expected};
+use crate::common::{EXACT_COMMANDS, MEMORY_OVERHEAD, STRATEGIES, TestDir, expected, note_record};
 
 /// A record as it is in the file, without its LF, and the values of its fields.
 type Record = (Vec<u8>, Vec<Vec<u8>>);
@@ -135,7 +135,7 @@ fn csv(names: &[&str], header: bool, records: usize, separator: u8, rng: &mut Rn
     text
 }
 
-/// Returns the expected output: the header, and for each key of the answer the first record with it.
+/// Returns the expected output: the header, and for each key of the answer the record that is printed.
 fn answer(
     command: &str,
     headers: Option<&[u8]>,
@@ -149,7 +149,7 @@ fn answer(
         let field = |column: &usize| field(column).replace("[]", "");
         columns.iter().map(field).collect::<Vec<_>>().join("|")
     };
-    let mut first = HashMap::new();
+    let mut printed = HashMap::new();
     let mut lists = Vec::new();
     for (records, columns) in inputs.iter().zip(wanted) {
         let mut list = Vec::new();
@@ -157,7 +157,7 @@ fn answer(
             let key = key(fields, columns);
             list.extend_from_slice(key.as_bytes());
             list.push(LF);
-            first.entry(key).or_insert(raw);
+            note_record(command, &mut printed, key, raw);
         }
         lists.push(list);
     }
@@ -168,7 +168,7 @@ fn answer(
     };
     let mut out = headers.map(|header| [header, b"\n"].concat()).unwrap_or_default();
     for key in model::lines(&keys, LF) {
-        out.extend_from_slice(first[std::str::from_utf8(key).unwrap()]);
+        out.extend_from_slice(printed[std::str::from_utf8(key).unwrap()]);
         out.push(LF);
     }
     out

@@ -7,7 +7,7 @@ use petal_testkit::rng::Rng;
 use serde_json::{Map, Value, json};
 
 use crate::common::pack::{FORMS, compress};
-use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected};
+use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected, note_record};
 
 const NAMES: [&str; 6] = ["url", "a", "b/c~", "", "é", "n"];
 const STRINGS: [&str; 9] =
@@ -96,7 +96,7 @@ fn job(dir: &TestDir, seed: u64) {
     let records = *rng.pick(&[3, 30, 2000]);
     let count = 2 + rng.below(2);
     let (command, strategy) = (*rng.pick(&EXACT_COMMANDS), *rng.pick(&STRATEGIES));
-    let (mut names, mut lists, mut first, mut before) = (vec![], vec![], HashMap::new(), "");
+    let (mut names, mut lists, mut printed, mut before) = (vec![], vec![], HashMap::new(), "");
     for number in 0..count {
         let (mut text, mut list) = (Vec::new(), Vec::new());
         if rng.one_in(8) {
@@ -118,7 +118,7 @@ fn job(dir: &TestDir, seed: u64) {
             list.push(LF);
             text.extend_from_slice(line.as_bytes());
             text.push(LF);
-            first.entry(token).or_insert(line);
+            note_record(command, &mut printed, token, line);
         }
         lists.push(list);
         let name = ["a", "b", "c"][number];
@@ -141,7 +141,7 @@ fn job(dir: &TestDir, seed: u64) {
     let lists: Vec<_> = lists.iter().map(Vec::as_slice).collect();
     let mut answer = Vec::new();
     for token in model::lines(&expected(command, &lists, LF), LF) {
-        answer.extend_from_slice(first[std::str::from_utf8(token).unwrap()].as_bytes());
+        answer.extend_from_slice(printed[std::str::from_utf8(token).unwrap()].as_bytes());
         answer.push(LF);
     }
     let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();

@@ -94,6 +94,8 @@ fn option_of_another_mode_or_command_is_explained() {
         ),
         ("dedup -d -n 5 a", ["--only-duplicates", "cannot be used with"]),
         ("dedup -u -p 1% a", ["--only-unique", "cannot be used with"]),
+        ("dedup --keep last -d a", ["--keep", "cannot be used with"]),
+        ("dedup --approx --keep last a", ["--keep", "cannot be used with"]),
         ("common --at-least 1 -n 5 a a", ["--at-least <K>", "cannot be used with"]),
         ("dedup --work-dir w -n 5 a", ["--work-dir <DIR>", "cannot be used with"]),
         (

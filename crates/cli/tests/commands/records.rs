@@ -7,7 +7,7 @@ use petal_testkit::model::{self, LF};
 use petal_testkit::rng::Rng;
 
 use crate::common::pack::{self, FORMS, compress};
-use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected, odd_path};
+use crate::common::{EXACT_COMMANDS, STRATEGIES, TestDir, expected, note_record, odd_path};
 
 /// What a record is.
 #[derive(Clone, PartialEq)]
@@ -105,7 +105,7 @@ fn job(dir: &TestDir, seed: u64) {
     let (command, strategy) = (*rng.pick(&EXACT_COMMANDS), *rng.pick(&STRATEGIES));
     let [nulls, empty] = [0; 2].map(|_| *rng.pick(&["one", "distinct", "drop"]));
     let (skipped, most) = (rng.below(3), *rng.pick(&[3, 40, 3000]));
-    let (mut names, mut lists, mut first, mut before) = (vec![], vec![], HashMap::new(), "");
+    let (mut names, mut lists, mut shown, mut before) = (vec![], vec![], HashMap::new(), "");
     let (mut bad, mut counts) = (String::new(), [0; 3]);
     for number in 0..2 + rng.below(2) {
         let all: Vec<_> = (0..rng.below(most + 1)).map(|_| record(form, &mut rng)).collect();
@@ -137,7 +137,7 @@ fn job(dir: &TestDir, seed: u64) {
             };
             list.extend_from_slice(token.as_bytes());
             list.push(LF);
-            first.entry(token).or_insert_with(|| printed.clone());
+            note_record(command, &mut shown, token, printed.clone());
         }
         lists.push(list);
         let name = ["a", "b", "c"][number];
@@ -163,7 +163,7 @@ fn job(dir: &TestDir, seed: u64) {
     let lists: Vec<_> = lists.iter().map(Vec::as_slice).collect();
     let mut answer = String::from(if form == Form::Csv { "k,v\n" } else { "" });
     for token in model::lines(&expected(command, &lists, LF), LF) {
-        answer.push_str(&first[std::str::from_utf8(token).unwrap()]);
+        answer.push_str(&shown[std::str::from_utf8(token).unwrap()]);
         answer.push('\n');
     }
     let out = String::from_utf8(dir.read("out")).unwrap();
@@ -327,6 +327,12 @@ fn errors_name_the_place_in_the_file_and_both_options() {
         ("dedup --files-from list -o list", "list: is the same file as the input list"),
         ("count --files-from list -o list", "list: is the same file as the input list"),
         ("dedup a.csv --bad-records x -o x --column 1", "is used for two outputs"),
+        ("seen -n 9 x a.csv --bad-records x --column 1", "is used for two outputs"),
+        ("seen -n 9 --exact x a.csv --bad-records ./x.exact --column 1", "is used for two outputs"),
+        (
+            "build a.csv --keyed --secret-file x -o y --bad-records x --column 1",
+            "is used for two outputs",
+        ),
         ("dedup a.csv --bad-records -", "expected stop, skip or the name of a file"),
         (
             "seen -n 9 s a.csv --follow --skip-lines 1",

@@ -192,6 +192,8 @@ fn empty_inputs_and_one_file_twice() {
         ("symdiff a none", "x\ny\n"),
         ("symdiff none a", "x\ny\n"),
         ("symdiff a a", ""),
+        ("dedup --keep first a", "x\ny\n"),
+        ("dedup --keep last a a", "y\nx\n"),
         ("dedup -d a", "x\n"),
         ("uniq -u a", "y\n"),
         ("dedup -u a a", ""),

@@ -5,6 +5,7 @@
 
 pub(crate) mod pack;
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -183,8 +184,8 @@ impl TestDir {
 pub(crate) const SET_COMMANDS: [&str; 3] = ["common", "diff", "dedup"];
 
 /// All set commands that any number of inputs may follow.
-pub(crate) const EXACT_COMMANDS: [&str; 6] =
-    ["common", "common --at-least 1", "diff", "dedup", "dedup -d", "dedup -u"];
+pub(crate) const EXACT_COMMANDS: [&str; 7] =
+    ["common", "common --at-least 1", "diff", "dedup", "dedup --keep last", "dedup -d", "dedup -u"];
 
 /// The options for each exact strategy.
 pub(crate) const STRATEGIES: [&str; 4] =
@@ -196,9 +197,24 @@ pub(crate) fn expected(command: &str, files: &[&[u8]], delimiter: u8) -> Vec<u8>
         "common" => model::common(files[0], &files[1..], delimiter),
         "common --at-least 1" => model::at_least(1, files[0], &files[1..], delimiter),
         "diff" => model::diff(files[0], &files[1..], delimiter),
+        "dedup --keep last" => model::dedup_last(files, delimiter),
         "dedup -d" => model::duplicates(files, delimiter),
         "dedup -u" => model::unique(files, delimiter),
         _ => model::dedup(files, delimiter),
+    }
+}
+
+/// Notes a record that a set command prints for its key, unless it prints another one.
+pub(crate) fn note_record<R>(
+    command: &str,
+    printed: &mut HashMap<String, R>,
+    key: String,
+    record: R,
+) {
+    if command.ends_with("--keep last") {
+        printed.insert(key, record);
+    } else {
+        printed.entry(key).or_insert(record);
     }
 }
 

@@ -7,7 +7,7 @@
 //! Batches go through `batch`, in which cache misses overlap.
 //!
 //! `unsafe` code in this module prefetches, uses vector instructions and converts the cache lines
-//! that they access. Cost and measurements: `docs/design/filters/kernels.md`.
+//! that they access. Cost and measurements: `docs/design/filters.md`.
 
 #![allow(unsafe_code)]
 

@@ -22,7 +22,7 @@ pub struct BlockedLayout {
 }
 
 /// The rate below which blocks are pairs of cache lines: they save at least a tenth of the space
-/// and take one and a half times the time (docs/design/filters/bloom.md).
+/// and take one and a half times the time (docs/design/filters.md).
 pub(super) const PAIRS_BELOW: f64 = 2e-4;
 
 /// The rate below which a pair that keeps [`PAIRS_BELOW`] is smaller than single lines for the rate

@@ -227,7 +227,7 @@ mod tests {
         (0..steps).map(one).sum::<f64>() / f64::from(steps)
     }
 
-    /// The figures of docs/design/filters/scalable.md on head starts.
+    /// The figures of docs/design/filters.md on head starts.
     #[test]
     fn bits_per_key_with_and_without_head_start() {
         let mut rows = Vec::new();

@@ -8,7 +8,7 @@
 //!
 //! The largest use huge pages, because small pages overflow the processor's translation cache
 //! (TLB). From 25 MB on this saves a fifth to a third of the time per key
-//! (`docs/design/filters/kernels.md`). Sizes are not rounded up to huge pages; the rest consists of
+//! (`docs/design/filters.md`). Sizes are not rounded up to huge pages; the rest consists of
 //! small pages.
 //!
 //! A server that counts its memory can use the allocator only: see [`use_global_allocator`] and

@@ -15,7 +15,7 @@
 //! one window after it was inserted first.
 //!
 //! Source: Chang, Feng & Li 2004, "Approximate caches for packet classification", has two such
-//! generations; docs/design/filters/windowed.md describes interleaving them.
+//! generations; docs/design/filters.md describes interleaving them.
 
 #[cfg(not(feature = "std"))]
 use crate::no_std::*;

@@ -74,7 +74,7 @@ impl Task<'_> {
             SetOp::Common | SetOp::AtLeast(_) | SetOp::Duplicates => {
                 (Polarity::Kept, SectionKind::Kept)
             }
-            SetOp::Diff | SetOp::SymDiff | SetOp::Dedup | SetOp::Unique => {
+            SetOp::Diff | SetOp::SymDiff | SetOp::Dedup | SetOp::DedupLast | SetOp::Unique => {
                 (Polarity::Dropped, SectionKind::Dropped)
             }
         };

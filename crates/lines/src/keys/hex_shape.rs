@@ -129,6 +129,21 @@ impl HexShape {
         self.case == shape.case && (shape.length.is_none() || shape.length == self.length)
     }
 
+    /// Returns whether all keys have this shape. Then [`append`](Self::append) changes none.
+    pub(super) fn has<'a>(self, mut keys: impl Iterator<Item = &'a [u8]>) -> bool {
+        let other_case = match self.case {
+            HexCase::Lower => UPPER,
+            HexCase::Upper => LOWER,
+            HexCase::Bytes => return false,
+        };
+        let mut flags = Flags::default();
+        keys.all(|key| {
+            flags.add(key);
+            let has_length = self.length.is_none_or(|length| key.len() as u64 == length);
+            has_length && flags.all() & (OTHER | SEPARATED | other_case) == 0
+        })
+    }
+
     /// Appends a hexadecimal key in the case of this shape, and other keys as they are. `None` if the
     /// keys of this shape have one length, and the key is no hexadecimal text of it, or has not the bytes.
     pub(super) fn append(self, key: &[u8], to: &mut Vec<u8>) -> Option<()> {
@@ -235,6 +250,26 @@ impl fmt::Display for HexShape {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_that_have_a_shape_are_not_changed() {
+        let keys = ["", "1", "0a1", "0A1", "0aB", "0-a", "0a1\r", "0g1", "00:0a", "123456789a"];
+        for case in [HexCase::Lower, HexCase::Upper, HexCase::Bytes] {
+            for length in [None, Some(0), Some(3), Some(6), Some(10)] {
+                let shape = HexShape { case, length };
+                for (one, other) in keys.iter().flat_map(|one| keys.map(|other| (*one, other))) {
+                    let both = [one, other].map(str::as_bytes);
+                    let keeps = |key: &[u8]| {
+                        let mut to = Vec::new();
+                        shape.append(key, &mut to).is_some() && to == key
+                    };
+                    assert!(!shape.has(both.into_iter()) || both.into_iter().all(keeps));
+                }
+            }
+        }
+        let shape = HexShape { case: HexCase::Lower, length: Some(3) };
+        assert!(shape.has([&b"0a1"[..], b"123"].into_iter()));
+    }
 
     #[test]
     fn words_have_the_flags_of_their_bytes() {

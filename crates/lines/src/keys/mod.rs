@@ -14,6 +14,7 @@ mod fields;
 mod found_values;
 mod hex_shape;
 mod json;
+mod parts;
 mod record_rules;
 pub(crate) mod rows;
 mod spelling;
@@ -30,6 +31,8 @@ pub(crate) use hex_shape::{HexCase, HexDigits};
 pub use hex_shape::{HexShape, OtherShape};
 pub use json::{JsonPointer, JsonValues, json_values};
 pub(crate) use json::{ValuePart, ValueScan, append_compact, is_text};
+pub use parts::PartUnit;
+pub(crate) use parts::{PartRules, Parts};
 pub(crate) use record_rules::KeyKind;
 pub use record_rules::{Alike, RecordRules};
 pub use rows::RowKeys;
@@ -54,6 +57,17 @@ impl KeySpec {
     #[must_use]
     pub fn is_line(&self) -> bool {
         self.fields == Fields::Line && self.transforms.is_empty() && !self.records.makes_distinct()
+    }
+
+    /// Returns whether the keys of these records are the records. It may say no if they are.
+    pub(crate) fn keeps<'a>(&self, records: impl Iterator<Item = &'a [u8]>) -> bool {
+        match &self.transforms[..] {
+            [Transform::ToCase(shape)] => {
+                let is_line = self.fields == Fields::Line && !self.records.makes_distinct();
+                is_line && shape.has(records)
+            }
+            _ => self.is_line(),
+        }
     }
 
     /// Returns how many times longer than its record a key can be.

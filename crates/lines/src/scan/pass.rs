@@ -140,9 +140,9 @@ impl Pass<'_> {
                 let at = input.byte(batch.offset(line));
                 return Err(Error::line_too_long(input.name(), at, longest as u64));
             }
-            if !input.keys().is_line() {
+            let lines = (0..batch.len()).map(|line| batch.line(line));
+            if !input.keys().keeps(lines.clone()) {
                 keys.shrink(self.budget.chunk);
-                let lines = (0..batch.len()).map(|line| batch.line(line));
                 let place = |line| [input.number(), input.byte(batch.offset(line))];
                 keys.take(input.keys(), lines, place).map_err(|(line, problem)| {
                     let at = input.byte(batch.offset(line));

@@ -2,7 +2,8 @@
 //!
 //! A [`SetMatcher`] gets the fingerprints of all inputs in a fixed order of *rounds* and then decides
 //! for each line of the first input, in order, whether it belongs to the result. The fingerprints may
-//! come from lines as they are read or from the records of a partition.
+//! come from lines as they are read or from the records of a partition. The positions of lines, which
+//! [`SetOp::DedupLast`] compares, are in records only: there it has no matcher.
 //!
 //! | operation | build side | then probed with | a line of the first input is kept if |
 //! |---|---|---|---|
@@ -39,6 +40,8 @@ pub enum SetOp {
     SymDiff,
     /// The distinct lines of all inputs.
     Dedup,
+    /// The distinct lines of all inputs, each where it occurs last.
+    DedupLast,
     /// The distinct lines that occur at least twice in all inputs together.
     Duplicates,
     /// The lines that occur exactly once in all inputs together.
@@ -75,9 +78,17 @@ impl SetOp {
         matches!(self, Self::Common | Self::AtLeast(_))
     }
 
+    /// Returns whether the candidates of the first input cannot be decided while it is read once.
+    pub(crate) fn needs_records(self) -> bool {
+        matches!(self, Self::DedupLast | Self::Duplicates | Self::Unique)
+    }
+
     /// Returns whether the first input is always the build side, and so read twice.
     pub(crate) fn needs_whole_first(self) -> bool {
-        matches!(self, Self::Duplicates | Self::Unique | Self::AtLeast(_) | Self::SymDiff)
+        matches!(
+            self,
+            Self::DedupLast | Self::Duplicates | Self::Unique | Self::AtLeast(_) | Self::SymDiff
+        )
     }
 }
 

@@ -21,13 +21,14 @@ use petal_testkit::model;
 use petal_testkit::rng::Rng;
 use petal_testkit::scratch::Scratch;
 
-const OPS: [SetOp; 8] = [
+const OPS: [SetOp; 9] = [
     SetOp::SymDiff,
     SetOp::Common,
     SetOp::AtLeast(1),
     SetOp::AtLeast(2),
     SetOp::Diff,
     SetOp::Dedup,
+    SetOp::DedupLast,
     SetOp::Duplicates,
     SetOp::Unique,
 ];
@@ -41,6 +42,7 @@ fn expect(op: SetOp, files: &[Vec<u8>], delimiter: u8) -> Vec<u8> {
         SetOp::SymDiff => model::symdiff(all[0], &joined(&all[1..], delimiter), delimiter),
         SetOp::Diff => model::diff(all[0], &all[1..], delimiter),
         SetOp::Dedup => model::dedup(&all, delimiter),
+        SetOp::DedupLast => model::dedup_last(&all, delimiter),
         SetOp::Duplicates => model::duplicates(&all, delimiter),
         SetOp::Unique => model::unique(&all, delimiter),
     }

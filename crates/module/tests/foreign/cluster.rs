@@ -3,9 +3,6 @@
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use petal_testkit::pages::pages;
-use petal_testkit::scratch::Scratch;
-
 use crate::sample_filters;
 use crate::server::{Cluster, Reply, Server, Setup, program, slot};
 
@@ -152,18 +149,16 @@ fn union_over_all_nodes_equals_a_filter_of_all_items() {
     assert_eq!(client.call("EXISTS {none}").int(), 0);
 }
 
-/// Runs the program `union.py` of the guide.
+/// Runs the program `union.py` of the release.
 fn union(cluster: &Cluster, args: &[&str]) -> Output {
-    let files = Scratch::new();
-    let pages = pages();
-    let mut blocks = pages.iter().flat_map(|page| &page.blocks);
-    let block = blocks.find(|block| block.file.as_deref() == Some("union.py")).unwrap();
+    let script =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/redis/archive/tools/union.py");
     // Cargo builds `petal` beside the folder of the tests.
     let built = std::env::current_exe().unwrap();
     let built = built.parent().and_then(|deps| deps.parent()).unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     Command::new(program("python/bin/python"))
-        .arg(files.write("union.py", &block.code))
+        .arg(script)
         .args(args)
         .env("PATH", format!("{}:{path}", built.display()))
         .env("REDIS_URL", format!("redis://127.0.0.1:{}", cluster.nodes[0].port()))

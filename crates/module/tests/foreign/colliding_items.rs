@@ -52,7 +52,7 @@ fn colliding_items_are_distinct_in_every_new_filter() {
     assert_eq!(replica.digest(), server.digest());
 }
 
-/// RedisBloom's layout has a public hash without a key: see docs/guides/redis.md.
+/// RedisBloom's layout has a public hash without a key: see docs/guides/redis-operate.md.
 #[test]
 #[ignore = "cargo x test --foreign"]
 fn hash_keys_differ_between_filters_except_in_redisblooms_layout() {

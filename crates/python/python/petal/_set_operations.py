@@ -13,10 +13,10 @@ from typing import Literal, TypeVar, Unpack
 
 from petal._arguments import (
     DEFAULTS,
-    JobOptions,
     Out,
     Path,
     Paths,
+    PrintOptions,
     SetOptions,
     lists_options,
     read_flag,
@@ -67,7 +67,9 @@ def common(
         2
 
     - `a`: a path, or several that are read as one file.
-    - `others`: one path per file.
+    - `others`: one path per file. What follows the last `#` of a path says what its key is, whatever
+      `column` and `json_key` say: `"a.csv#url"`, `"b.csv#2&separator=;&header=no"`, `"c.jsonl#/user/id"`,
+      or the whole line after `"d.txt#"`. A file that exists under the whole name is that file.
     - `at_least`: return the lines that are in at least this number of the others, at most 126 [all].
     - `out`: destination of the result: a path, which is replaced when the job is complete, and
       compressed if it ends in `.gz`, `.zst` or `.lz4`; or an object with `write(bytes)` [the report
@@ -86,9 +88,11 @@ def common(
     - `delimiter`: the byte that ends a line.
     - `text`: read files as lines that look like compressed, binary or UTF-16 files, instead of
       raising `InputError`, and issue no `UserWarning` about byte order marks or mixed line ends.
-    - `column`: read CSV and compare records by these columns: a name (`str`), a number counted from
-      1 (`int`), or a list. The result has whole records. A name needs a header, the first record of
+    - `column`: read CSV, Parquet or Arrow and compare records by these columns: a name (`str`), a number
+      counted from 1 (`int`), or a list. The result has whole records. A name needs a header, the first record of
       each file; the first one is written to `out`, and is the `header` of the report.
+      Rows of Parquet and Arrow need `out`, which gets a file of their format, or `keys_only`.
+    - `keys_only`: return only the key columns of rows, one line for each.
     - `separator`: the byte between columns [a tab in files named `.tsv` or `.tab`, a comma in those
       named `.csv`; in others what divides the first two lines: a tab, `|`, `;` or comma; an error
       if several do].
@@ -109,9 +113,10 @@ def common(
     - `empty`: how empty keys compare, as for `nulls` [`"one"`].
     - `comment`: leave out lines that begin with this text, also before the header [none].
     - `skip_lines`: number of lines to leave out at the start of each file, before the header [0].
-    - `progress`: called as `progress(phase, done, total)` some ten times a second and at the start
-      and end of each phase, with bytes of input; `total` is `None` if unknown. Its exceptions end the
-      job.
+    - `progress`: `True` shows the phase, its bytes and the time left of the job in one line of
+      `sys.stderr`, in a terminal or a notebook. A function is called as `progress(phase, done, total)`
+      some ten times a second and at the start and end of each phase, with bytes of input; `total` is
+      `None` if unknown. Its exceptions end the job.
 
     Cost: two or three passes over the files, and about one hash per line.
 
@@ -182,6 +187,7 @@ def symdiff(
 @lists_options(DEFAULTS)
 def dedup(
     *inputs: Paths,
+    keep: Literal["first", "last"] = "first",
     only_duplicates: bool = False,
     only_unique: bool = False,
     out: Out | None = None,
@@ -192,41 +198,47 @@ def dedup(
     fpr: float | None = None,
     **options: Unpack[SetOptions],
 ) -> Report:
-    """Returns the distinct lines of all inputs, in the order of their first occurrence.
+    """Returns the distinct lines of all inputs, in the order of their first or last occurrence.
 
     - `inputs`: paths.
+    - `keep`: which of equal lines is kept, the `"first"` or the `"last"`.
     - `only_duplicates`: return each line that occurs at least twice, once.
     - `only_unique`: return the lines that occur exactly once.
     - `rest`: destination of the repeated lines.
 
-    Other arguments, cost and errors are those of `common`. `only_duplicates` and `only_unique` are
-    exact and have no `rest`.
+    Other arguments, cost and errors are those of `common`. `keep="last"`, `only_duplicates` and
+    `only_unique` are exact and exclude one another; the latter two have no `rest`.
     """
     first = [path for paths in inputs for path in read_paths(paths)]
     if not first:
         raise TypeError("dedup: expected at least one file, found none")
-    operation = _dedup_operation(only_duplicates, only_unique, approx, rest)
+    operation = _dedup_operation(keep, only_duplicates, only_unique, approx, rest)
     outputs = read_outputs(out, rest, count, approx, capacity, fpr)
     settings = read_options("dedup", SetOptions, options)
     result = _set_operation_job(operation, first, [], outputs, settings)
     return Report(**read_result(result, options))
 
 
-def _dedup_operation(only_duplicates: bool, only_unique: bool, approx: bool, rest: object) -> str:
+def _dedup_operation(
+    keep: str, only_duplicates: bool, only_unique: bool, approx: bool, rest: object
+) -> str:
     """Returns the name of the operation. Raises `ValueError` if the arguments conflict."""
+    if keep not in ("first", "last"):
+        raise ValueError(f'keep=: expected "first" or "last", found {keep!r}')
     chosen = {
+        "keep": keep == "last",
         "only_duplicates": read_flag("only_duplicates", only_duplicates),
         "only_unique": read_flag("only_unique", only_unique),
     }
     names = [name for name, is_set in chosen.items() if is_set]
-    if len(names) == 2:
-        raise ValueError("only_duplicates=, only_unique=: no line is both; leave out one of them")
+    if len(names) > 1:
+        raise ValueError(f"{names[0]}=, {names[1]}=: cannot be combined; leave out one of them")
     if not names:
         return "dedup"
-    if approx or rest is not None:
+    if approx or rest is not None and names != ["keep"]:
         other = "approx=" if approx else "rest="
         raise ValueError(f"{names[0]}=: cannot be combined with {other}; leave out one of them")
-    return names[0].removeprefix("only_")
+    return "last" if names == ["keep"] else names[0].removeprefix("only_")
 
 
 @lists_options(DEFAULTS)
@@ -236,7 +248,7 @@ def count(
     top: int | None = None,
     min_count: int = 1,
     out: Out | None = None,
-    **options: Unpack[JobOptions],
+    **options: Unpack[PrintOptions],
 ) -> CountReport:
     """Counts how often each distinct line occurs in all inputs together.
 
@@ -266,7 +278,7 @@ def count(
         "top": read_integer("top", top, 1),
         "min_count": read_integer("min_count", min_count, 1),
     }
-    settings = read_options("count", JobOptions, options)
+    settings = read_options("count", PrintOptions, options)
     result = _count_job(files, arguments, settings)
     return CountReport(**read_result(result, options, counted=True))
 

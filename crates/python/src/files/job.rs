@@ -16,13 +16,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use petal_lines::{
-    KeySpec, LeftOutRecords, Note, Progress, Settings, Source, Spelling, SpellingDifference,
-    spelling_differences,
+    JobProgress, KeySpec, LeftOutRecords, Note, Progress, Settings, Source, Spelling,
+    SpellingDifference, spelling_differences,
 };
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 
+use super::display::Display;
 use super::keys::{CsvOutput, csv_output};
 use crate::error::{Exception, io_message};
 
@@ -72,6 +73,7 @@ struct Shared {
     cancelled: AtomicBool,
     /// Bytes of the current phase that are done.
     done: AtomicU64,
+    job: JobProgress,
     /// Why the job was cancelled: what its records cannot be used for.
     refused: Mutex<Option<String>>,
 }
@@ -90,7 +92,12 @@ impl Progress for ProgressReporter {
         let _ = self.messages.send(Message::Phase { what, bytes, before });
     }
 
+    fn expect_total(&self, bytes: u64) {
+        self.shared.job.expect(bytes);
+    }
+
     fn advance(&self, bytes: u64) {
+        self.shared.job.advance(bytes);
         self.shared.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -284,8 +291,7 @@ impl io::Write for ObjectWriter {
     }
 }
 
-/// Runs a job. Calls `progress(phase, done, total)` and the `write` of the file objects while the
-/// job runs.
+/// Runs a job. Shows its progress and calls the `write` of the file objects while the job runs.
 ///
 /// # Errors
 /// The error of the job, or the exception of a signal handler, of `progress` or of a file object.
@@ -298,7 +304,18 @@ pub(crate) fn run<T: Send>(
     run_listening(py, progress, files, false, job)
 }
 
-/// Runs a job like [`run`], and returns how Python reads the records of the `printed` inputs, if the
+/// The records that a job prints.
+pub(super) struct Records<'a> {
+    /// How keys are made.
+    pub(super) keys: &'a Arc<KeySpec>,
+    /// The inputs whose records the report has; `None`: it has none.
+    pub(super) printed: Option<&'a [Source]>,
+    pub(super) left_out: &'a LeftOutRecords,
+    /// Whether the keys of rows are printed.
+    pub(super) keys_only: bool,
+}
+
+/// Runs a job like [`run`], and returns how Python reads the records of the printed inputs, if the
 /// report has them.
 ///
 /// # Errors
@@ -308,7 +325,7 @@ pub(super) fn run_with_records<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     files: Vec<Py<PyAny>>,
-    (keys, printed, left_out): (&KeySpec, Option<&[Source]>, &LeftOutRecords),
+    Records { keys, printed, left_out, keys_only }: Records<'_>,
     job: impl FnOnce(&ProgressReporter) -> PyResult<T> + Send,
 ) -> PyResult<(T, CsvOutput)> {
     let job = |reporter: &ProgressReporter| {
@@ -318,7 +335,7 @@ pub(super) fn run_with_records<T: Send>(
         Ok((result, found))
     };
     let (result, found) = run_listening(py, progress, files, printed.is_some(), job)?;
-    Ok((result, printed.and_then(|inputs| csv_output(keys, inputs, &found))))
+    Ok((result, printed.and_then(|inputs| csv_output(keys, inputs, &found, keys_only))))
 }
 
 fn run_listening<T: Send>(
@@ -337,8 +354,9 @@ fn run_listening<T: Send>(
         separators: Mutex::default(),
         one_separator,
     };
+    let display = Display::of(py, progress)?;
     let mut listener =
-        Listener { progress, files, phase: None, reported: Instant::now(), raised: None };
+        Listener { display, files, phase: None, reported: Instant::now(), raised: None };
     let (listening, listened) = (&mut listener, shared.clone());
     let result = py.detach(move || {
         thread::scope(|scope| {
@@ -369,10 +387,10 @@ fn run_listening<T: Send>(
 
 /// The calling thread's end of the channel.
 struct Listener {
-    progress: Option<Py<PyAny>>,
+    display: Display,
     files: Vec<Py<PyAny>>,
     phase: Option<(&'static str, Option<u64>)>,
-    /// The time of the last call of `progress`.
+    /// When the progress was shown last.
     reported: Instant,
     /// The exception that cancelled the job.
     raised: Option<PyErr>,
@@ -393,10 +411,11 @@ impl Listener {
                 shared.cancelled.fetch_or(self.raised.is_some(), Ordering::Relaxed);
             }
         }
-        if self.raised.is_none() {
-            let done = shared.done.load(Ordering::Relaxed);
-            self.raised = Python::attach(|py| self.report(py, done)).err();
-        }
+        let ended = Python::attach(|py| match self.raised {
+            None => self.report(py, shared).and_then(|()| self.display.end(py)),
+            Some(_) => self.display.end(py),
+        });
+        self.raised = self.raised.take().or(ended.err());
     }
 
     fn handle(
@@ -408,11 +427,12 @@ impl Listener {
         py.check_signals()?;
         match message {
             Some(Message::Phase { what, bytes, before }) => {
-                self.report(py, before)?;
+                self.report_done(py, before, shared)?;
                 self.phase = Some((what, bytes));
-                return self.report(py, 0);
+                return self.report_done(py, 0, shared);
             }
             Some(Message::Warning(warning)) => {
+                self.display.end(py)?;
                 let category = py.get_type::<PyUserWarning>();
                 // Stack level 2 is the caller of the Python function that called this module.
                 py.import("warnings")?.call_method1("warn", (warning, category, 2))?;
@@ -424,17 +444,22 @@ impl Listener {
         }
         match self.reported.elapsed() < INTERVAL {
             true => Ok(()),
-            false => self.report(py, shared.done.load(Ordering::Relaxed)),
+            false => self.report(py, shared),
         }
     }
 
-    /// Calls `progress`.
-    fn report(&mut self, py: Python<'_>, done: u64) -> PyResult<()> {
+    /// Shows the progress.
+    fn report(&mut self, py: Python<'_>, shared: &Shared) -> PyResult<()> {
+        self.report_done(py, shared.done.load(Ordering::Relaxed), shared)
+    }
+
+    /// Shows the progress; `done`: bytes of the phase.
+    fn report_done(&mut self, py: Python<'_>, done: u64, shared: &Shared) -> PyResult<()> {
         self.reported = Instant::now();
-        if let (Some(progress), Some((what, bytes))) = (&self.progress, self.phase) {
-            progress.call1(py, (what, done, bytes))?;
+        match self.phase {
+            Some((what, total)) => self.display.show(py, what, done, total, shared.job.left()),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

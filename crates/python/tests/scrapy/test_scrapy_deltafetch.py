@@ -268,5 +268,6 @@ def test_pages_of_scrapy_deltafetch_are_imported_once(opened, tmp_path):
 
 
 def test_docs_name_the_tested_versions():
-    page = (Path(__file__).parents[4] / "docs/guides/scrapy.md").read_text()
-    assert all(" ".join(package.split("==")) in page for package in ["scrapy-redis==0.9.1", *OTHER[:1]])
+    guides = Path(__file__).parents[4] / "docs/guides"
+    pages = "".join((guides / name).read_text() for name in ["scrapy.md", "scrapy-fleets.md"])
+    assert all(" ".join(package.split("==")) in pages for package in ["scrapy-redis==0.9.1", *OTHER[:1]])

@@ -10,7 +10,7 @@
 //! An insert that returns *new* has seen a clear bit that no other thread could set meanwhile, so
 //! the result is exact: of concurrent inserts of a key at most one returns new, and every insert
 //! that set a bit does. One `fetch_or` per word cannot guarantee this
-//! (`docs/design/filters/concurrent.md`). Inserts are linearizable: their results are those of some
+//! (`docs/design/filters.md`). Inserts are linearizable: their results are those of some
 //! sequential order.
 //!
 //! Memory orderings: locking a stripe acquires what unlocking released, so the holder sees every bit

@@ -52,7 +52,7 @@ const MAX_GROUPS: usize = 2048;
 /// The largest number of keys for which the dimensions with the fewest cache lines are found by
 /// trying, the multipliers and logarithms of segments that are tried, the number of keys from
 /// which the last logarithm is not, and the slots per 100 keys below which hardly any set is solved
-/// (docs/design/filters/static.md).
+/// (docs/design/filters.md).
 const DENSE_UP_TO: u64 = 256;
 const DENSE_MULTIPLIERS: u64 = 32;
 const DENSE_SEGMENTS: [u64; 4] = [3, 4, 5, 2];
@@ -83,7 +83,7 @@ struct Size {
 }
 
 /// 2^(0.6 log2 n) slots are the best segment of n keys. With the numbers of slots about one attempt
-/// in two succeeds below 1000 keys, nearly every one above (docs/design/filters/static.md).
+/// in two succeeds below 1000 keys, nearly every one above (docs/design/filters.md).
 const SIZES: [Size; 15] = [
     Size::new(0, 0, 1000, 4),
     Size::new(2, 1, 700, 4),

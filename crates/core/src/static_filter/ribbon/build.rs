@@ -34,7 +34,7 @@ use crate::math;
 use crate::store::{CacheLine, Owned, Store, StoreMut, lines_as_half_words_mut};
 
 /// The number of keys per row of a layer that bumps: enough to fill nearly all rows
-/// (docs/design/filters/static.md).
+/// (docs/design/filters.md).
 const LOAD: f64 = 1.05;
 /// The largest number of rows of a shard. Each takes 8 bytes while the shard is solved.
 const SHARD: u64 = 1 << 15;
@@ -322,7 +322,7 @@ fn last_plan(keys: u64, seed: u64, attempt: u64, share: f64) -> LayerParams {
     LayerParams { seed, shards: 1, segments, wide: wide(segments, share) }
 }
 
-/// The share of keys that a layer bumps, measured (docs/design/filters/static.md).
+/// The share of keys that a layer bumps, measured (docs/design/filters.md).
 const BUMPED: f64 = 0.0558;
 
 /// Returns the approximate number of bits of a ribbon of `keys` distinct keys: the exact number depends

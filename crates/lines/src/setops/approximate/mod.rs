@@ -57,7 +57,11 @@ impl ApproximateJob<'_> {
         match self.op {
             SetOp::Common => self.common(&first, others, printer, &mut report)?,
             SetOp::Diff | SetOp::Dedup => self.diff(&first, others, printer, &mut report)?,
-            SetOp::AtLeast(_) | SetOp::SymDiff | SetOp::Duplicates | SetOp::Unique => {
+            SetOp::AtLeast(_)
+            | SetOp::SymDiff
+            | SetOp::DedupLast
+            | SetOp::Duplicates
+            | SetOp::Unique => {
                 return Err(Error::no_approximate_mode());
             }
         }
@@ -84,31 +88,8 @@ impl ApproximateJob<'_> {
         Ok(Some(sample.lines.max(1)))
     }
 
-    /// Returns a filter for `keys` keys; `None`: a filter that uses all memory.
     fn filter(&self, keys: Option<u64>, memory: u64) -> Result<BloomFilter> {
-        let Some(keys) = keys else {
-            // Assume ten bits per key, so that all memory is used.
-            return Ok(BloomFilter::with_memory(memory * 8 / 10, ByteSize::bytes(memory))?);
-        };
-        let Some(rate) = self.fpr else {
-            return Ok(BloomFilter::with_memory(
-                keys,
-                ByteSize::bytes(filter_bytes(keys, memory)),
-            )?);
-        };
-        let needed = BloomFilter::builder().capacity(keys).fpr(rate).plan()?.size_bytes();
-        if needed > memory {
-            return Err(Error::filter_too_large(
-                keys,
-                rate,
-                needed,
-                self.budget.limit,
-                "the limit",
-                Setting::MemoryLimit,
-            )
-            .advise(Advice::Raise(Setting::Fpr)));
-        }
-        Ok(BloomFilter::with_fpr(keys, rate)?)
+        filter_within(&self.budget, memory, keys, self.fpr)
     }
 
     fn keys_of(&self, batch: &Batch<'_>, scratch: &mut Scratch) {
@@ -164,16 +145,48 @@ impl ApproximateJob<'_> {
         report.add_pass(stats);
         report.set_survivors(printer.lines);
         report.first_lines = stats.lines;
-        // A filter that reports most absent lines as present allows no estimate.
-        let overfull = filter.expected_fpr(filter.inserted()) > 0.5;
-        let (present, new) =
-            (estimated_insertions(&filter, 0.0, before), filter.inserted() - before);
-        let lost = estimated_insertions(&filter, present, new) - present - new as f64;
-        // `max` would make 0 of NaN.
-        let error = (lost.max(0.0) * (1.0 + lost / (new as f64).max(1.0))).sqrt();
-        let unknown = overfull || lost.is_nan();
-        (report.wrong, report.wrong_error) =
-            if unknown { (f64::NAN, f64::NAN) } else { (lost, error) };
+        (report.wrong, report.wrong_error) = lost_lines(&filter, before);
         Ok(())
     }
+}
+
+/// Returns a filter for `keys` keys within `memory` bytes; `None`: a filter that uses all of them.
+pub(crate) fn filter_within(
+    budget: &Budget,
+    memory: u64,
+    keys: Option<u64>,
+    fpr: Option<f64>,
+) -> Result<BloomFilter> {
+    let Some(keys) = keys else {
+        // Assume ten bits per key, so that all memory is used.
+        return Ok(BloomFilter::with_memory(memory * 8 / 10, ByteSize::bytes(memory))?);
+    };
+    let Some(rate) = fpr else {
+        return Ok(BloomFilter::with_memory(keys, ByteSize::bytes(filter_bytes(keys, memory)))?);
+    };
+    let needed = BloomFilter::builder().capacity(keys).fpr(rate).plan()?.size_bytes();
+    if needed > memory {
+        return Err(Error::filter_too_large(
+            keys,
+            rate,
+            needed,
+            budget.limit,
+            "the limit",
+            Setting::MemoryLimit,
+        )
+        .advise(Advice::Raise(Setting::Fpr)));
+    }
+    Ok(BloomFilter::with_fpr(keys, rate)?)
+}
+
+/// Estimates how many distinct lines were lost after the first `before` keys of a filter, and the standard
+/// error. NaN if the filter is too full.
+pub(crate) fn lost_lines(filter: &BloomFilter, before: u64) -> (f64, f64) {
+    // A filter that reports most absent lines as present allows no estimate.
+    let overfull = filter.expected_fpr(filter.inserted()) > 0.5;
+    let (present, new) = (estimated_insertions(filter, 0.0, before), filter.inserted() - before);
+    let lost = estimated_insertions(filter, present, new) - present - new as f64;
+    // `max` would make 0 of NaN.
+    let error = (lost.max(0.0) * (1.0 + lost / (new as f64).max(1.0))).sqrt();
+    if overfull || lost.is_nan() { (f64::NAN, f64::NAN) } else { (lost, error) }
 }

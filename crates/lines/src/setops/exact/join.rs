@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use super::records::{FIRST_RECORD, OTHER_RECORD, Partitioning};
 use crate::error::{Error, Result};
-use crate::fingerprint::{Fingerprint, Full, Table};
+use crate::fingerprint::{Fingerprint, FingerprintMap, Full, Table};
 use crate::progress::Progress;
 use crate::setops::positions::{Polarity, PositionWriter, Spans};
 use crate::setops::set_semantics::{BuildSide, Decision, SetMatcher, SetOp};
@@ -89,6 +89,7 @@ impl PartitionJoin<'_> {
                 writer,
                 result: JoinResult::default(),
                 table: None,
+                last: None,
                 ahead: Ahead { bytes: 0, progress: self.progress },
             };
             loop {
@@ -117,7 +118,11 @@ impl PartitionJoin<'_> {
             found.result.unclaimed += others.sum::<u64>();
             return Ok(());
         }
-        match self.join_in_memory(&part, memory, found)? {
+        let joined = match self.op {
+            SetOp::DedupLast => self.last_in_memory(&part, memory, found)?,
+            _ => self.join_in_memory(&part, memory, found)?,
+        };
+        match joined {
             Ok(()) => Ok(()),
             Err(Full) => {
                 let (parts, partitioning) = self.divide(part, partitioning, memory)?;
@@ -151,13 +156,15 @@ impl PartitionJoin<'_> {
         let file = self.spill_file;
         if build_side == BuildSide::First {
             let first = &part.first;
-            if for_each_record::<FIRST_RECORD>(first, file, &mut matcher, ahead, build)?.is_err() {
+            if for_each_record::<FIRST_RECORD, _>(first, file, &mut matcher, ahead, build)?.is_err()
+            {
                 return Ok(Err(Full));
             }
         }
         for j in matcher.build_inputs(others.len()) {
             let other = &part.others[j];
-            if for_each_record::<OTHER_RECORD>(other, file, &mut matcher, ahead, build)?.is_err() {
+            if for_each_record::<OTHER_RECORD, _>(other, file, &mut matcher, ahead, build)?.is_err()
+            {
                 return Ok(Err(Full));
             }
         }
@@ -168,7 +175,7 @@ impl PartitionJoin<'_> {
             };
             // Probing needs no memory.
             let other = &part.others[j];
-            let _ = for_each_record::<OTHER_RECORD>(other, file, &mut matcher, ahead, probe)?;
+            let _ = for_each_record::<OTHER_RECORD, _>(other, file, &mut matcher, ahead, probe)?;
             matcher.end_round();
         }
         let decide = |matcher: &mut SetMatcher, fingerprint, rest: &[u8]| {
@@ -182,7 +189,7 @@ impl PartitionJoin<'_> {
             Ok(Ok(()))
         };
         let judged =
-            for_each_record::<FIRST_RECORD>(&part.first, file, &mut matcher, ahead, decide)?;
+            for_each_record::<FIRST_RECORD, _>(&part.first, file, &mut matcher, ahead, decide)?;
         if judged.is_ok() {
             if build_side != BuildSide::First && self.op != SetOp::Dedup {
                 unclaimed = matcher.unclaimed();
@@ -191,6 +198,38 @@ impl PartitionJoin<'_> {
         }
         found.table = Some(matcher.into_table());
         Ok(judged)
+    }
+
+    /// [`join_in_memory`](Self::join_in_memory) for [`SetOp::DedupLast`].
+    fn last_in_memory(
+        &self,
+        part: &Partition,
+        memory: u64,
+        found: &mut Found<'_>,
+    ) -> Result<Result<(), Full>> {
+        let Found { writer, last, ahead, result, .. } = found;
+        let (first, file) = (&part.first, self.spill_file);
+        let mut table = last.take().map_or_else(|| LastPositions::new(0, 0), Ok)?;
+        table.renew(memory, first.bytes() / FIRST_RECORD as u64)?;
+        let position = |rest: &[u8]| rest.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let build = |table: &mut LastPositions, fingerprint, rest: &[u8]| {
+            let position = position(rest).unwrap_or_default();
+            Ok(table.entry(fingerprint, position)?.map(|(_, last)| *last = position))
+        };
+        let mut joined = for_each_record::<FIRST_RECORD, _>(first, file, &mut table, ahead, build)?;
+        if joined.is_ok() {
+            let decide = |table: &mut LastPositions, fingerprint, rest: &[u8]| {
+                let is_last = table.get_mut(fingerprint).copied() == position(rest);
+                if is_last == (self.polarity == Polarity::Kept) {
+                    result.count += 1;
+                    add_position(writer.as_mut(), rest)?;
+                }
+                Ok(Ok(()))
+            };
+            joined = for_each_record::<FIRST_RECORD, _>(first, file, &mut table, ahead, decide)?;
+        }
+        *last = Some(table);
+        Ok(joined)
     }
 
     /// Returns whether the position of a record belongs to the second side of a symmetric difference.
@@ -240,21 +279,42 @@ impl PartitionJoin<'_> {
 struct Found<'a> {
     writer: Option<PositionWriter<'a>>,
     result: JoinResult,
-    /// The table of the last partition, for reuse.
+    /// The table of the partition before, for reuse.
     table: Option<Table>,
+    last: Option<LastPositions>,
     ahead: Ahead<'a>,
+}
+
+/// The last position of each line.
+type LastPositions = FingerprintMap<u64>;
+
+/// What has an entry for each fingerprint.
+pub(super) trait Entries {
+    fn prefetch(&self, fingerprints: &[Fingerprint]);
+}
+
+impl Entries for SetMatcher {
+    fn prefetch(&self, fingerprints: &[Fingerprint]) {
+        self.prefetch(fingerprints);
+    }
+}
+
+impl Entries for LastPositions {
+    fn prefetch(&self, fingerprints: &[Fingerprint]) {
+        self.prefetch(fingerprints);
+    }
 }
 
 /// Number of fingerprints to prefetch at a time.
 const PREFETCH_BATCH: usize = 32;
 
-/// Passes each record of a stream to the matcher until its table is full.
-pub(super) fn for_each_record<const SIZE: usize>(
+/// Calls `each` with the entries and each record of a stream until they are full.
+pub(super) fn for_each_record<const SIZE: usize, E: Entries>(
     stream: &RecordStream,
     spill_file: &SpillFile,
-    matcher: &mut SetMatcher,
+    entries: &mut E,
     ahead: &mut Ahead<'_>,
-    mut each: impl FnMut(&mut SetMatcher, Fingerprint, &[u8]) -> Result<Result<(), Full>>,
+    mut each: impl FnMut(&mut E, Fingerprint, &[u8]) -> Result<Result<(), Full>>,
 ) -> Result<Result<(), Full>> {
     let mut full = Ok(());
     stream.for_each_block(spill_file, |block| {
@@ -268,10 +328,10 @@ pub(super) fn for_each_record<const SIZE: usize>(
                     record.first_chunk().map(Fingerprint::from_bytes).unwrap_or_default();
             }
             let fingerprints = &fingerprints[..records.len()];
-            matcher.prefetch(fingerprints);
+            entries.prefetch(fingerprints);
             for (&fingerprint, record) in fingerprints.iter().zip(records) {
                 if full.is_ok() {
-                    full = each(matcher, fingerprint, &record[Fingerprint::BYTES..])?;
+                    full = each(entries, fingerprint, &record[Fingerprint::BYTES..])?;
                 }
             }
         }

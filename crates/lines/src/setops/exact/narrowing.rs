@@ -132,7 +132,7 @@ pub(super) fn narrow_diff(
     }
     match (phases.state.report.candidates, phases.job.op) {
         (0, _) => Ok(None),
-        (_, SetOp::Duplicates | SetOp::Unique) => phases.confirm_first().map(|()| None),
+        (_, op) if op.needs_records() => phases.confirm_first().map(|()| None),
         _ => phases.decide_or_confirm_first(),
     }
 }

@@ -340,7 +340,7 @@ impl Run<'_> {
                 overlaps.get(usize::from(*number).saturating_sub(1)).copied().unwrap_or(0.0)
             }
             SetOp::Diff => (1.0 - overlaps.sum::<f64>()).max(0.0),
-            SetOp::Dedup => 1.0,
+            SetOp::Dedup | SetOp::DedupLast => 1.0,
             SetOp::Duplicates => self.share_of_duplicates(),
             // `SymDiff`: as if no line occurred twice in one input.
             SetOp::SymDiff | SetOp::Unique => 1.0 - self.share_of_duplicates(),
@@ -585,7 +585,7 @@ impl Run<'_> {
         let (size, _) = self.filter(self.out.candidates, memory);
         // The lines that are dropped, and the first of those that are repeated.
         let dropped = match sizes.op {
-            SetOp::Diff | SetOp::Dedup => (lines - kept).max(0.0),
+            SetOp::Diff | SetOp::Dedup | SetOp::DedupLast => (lines - kept).max(0.0),
             _ => copies,
         };
         let shared = (dropped - copies).max(0.0);
@@ -593,9 +593,7 @@ impl Run<'_> {
         let (_, rate) = self.filter((shared + repeated + wrong) as u64, size);
         let entries = [shared.max(repeated), shared + repeated, right];
         let entries = [entries[0] + least_wrong, entries[1] + wrong, entries[2] + most_wrong];
-        if !matches!(sizes.op, SetOp::Duplicates | SetOp::Unique)
-            && self.decides_first(entries, [0, size], rate)
-        {
+        if !sizes.op.needs_records() && self.decides_first(entries, [0, size], rate) {
             return;
         }
         self.read(first);

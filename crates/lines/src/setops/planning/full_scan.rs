@@ -71,7 +71,7 @@ pub(crate) fn counts(op: SetOp, mut inputs: Vec<ScannedInput>) -> JobCounts {
         SetOp::Common => holders(hash) == others.len(),
         SetOp::AtLeast(number) => holders(hash) >= usize::from(number),
         SetOp::Diff | SetOp::SymDiff => holders(hash) == 0,
-        SetOp::Dedup => true,
+        SetOp::Dedup | SetOp::DedupLast => true,
         SetOp::Duplicates => lines > 1.0,
         SetOp::Unique => lines == 1.0,
     });

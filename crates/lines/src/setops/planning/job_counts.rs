@@ -120,7 +120,7 @@ fn result(op: SetOp, first: &InputCounts, others: &[InputCounts], shared: &[Inte
         (lines.upper - distinct.lower).min(lines.upper / 2.0).min(distinct.upper),
     );
     match op {
-        SetOp::Dedup => distinct,
+        SetOp::Dedup | SetOp::DedupLast => distinct,
         SetOp::Duplicates => repeated,
         SetOp::Unique => Interval::new(
             distinct.value - repeated.value,

@@ -184,6 +184,8 @@ impl InputSizes {
         let strategy = match (strategy, self.op) {
             // A line of the result may be missing from any of the others.
             (Strategy::Narrow, SetOp::AtLeast(_)) => Strategy::Partition,
+            // Lines that are decided as they are read have no records.
+            (Strategy::Memory, SetOp::DedupLast) => Strategy::Partition,
             _ => strategy,
         };
         let smallest = self.smallest_other();
@@ -314,8 +316,7 @@ impl InputSizes {
             (Strategy::Narrow, op) => {
                 let lines = self.repeated_candidates(budget);
                 let reads = all().map(read).sum::<f64>() + read(&self.first);
-                let at_once_fits = !matches!(op, SetOp::Duplicates | SetOp::Unique)
-                    && decides_while_reading(lines, budget);
+                let at_once_fits = !op.needs_records() && decides_while_reading(lines, budget);
                 let decide = |lines| match at_once_fits {
                     true => at_once(&self.first, lines),
                     false => decide(&self.first, lines),

@@ -59,7 +59,8 @@ fn expected_total_is_about_what_is_reported() {
 #[test]
 fn total_is_corrected_when_the_table_becomes_full() {
     let files = overlapping(40_009, 0.2);
-    for op in OPS.into_iter().filter(|op| *op != SetOp::AtLeast(2)) {
+    // `DedupLast` has no table of lines.
+    for op in OPS.into_iter().filter(|op| !matches!(op, SetOp::AtLeast(2) | SetOp::DedupLast)) {
         let (budget, strategy) = (budget(200_000, 2, 4096), Some(Strategy::Memory));
         let setting = Setting { op, budget, strategy, delimiter: b'\n', streams: 0, print: true };
         let (totals, name) = totals(&files, &setting);

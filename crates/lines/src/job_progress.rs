@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The progress of a job over all its phases.
-#[derive(Default)]
-pub(super) struct JobProgress {
+#[derive(Debug, Default)]
+pub struct JobProgress {
     /// The expected number of bytes, and when it became known.
     expected: Mutex<Option<(u64, Instant)>>,
     /// Bytes done since.
@@ -15,7 +15,7 @@ pub(super) struct JobProgress {
 
 /// The time that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeLeft {
+pub enum TimeLeft {
     /// Of the job.
     Job(Duration),
     /// Not known yet: the job has just begun.
@@ -26,7 +26,7 @@ pub(super) enum TimeLeft {
 
 impl JobProgress {
     /// Sets the number of bytes that are expected from now on.
-    pub(super) fn expect(&self, bytes: u64) {
+    pub fn expect(&self, bytes: u64) {
         if let Ok(mut expected) = self.expected.lock() {
             self.done.store(0, Ordering::Relaxed);
             *expected = Some((bytes, Instant::now()));
@@ -34,11 +34,12 @@ impl JobProgress {
     }
 
     /// Adds bytes that are done.
-    pub(super) fn advance(&self, bytes: u64) {
+    pub fn advance(&self, bytes: u64) {
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn left(&self) -> TimeLeft {
+    /// Returns the time for the rest.
+    pub fn left(&self) -> TimeLeft {
         let expected = self.expected.lock().ok().and_then(|expected| *expected);
         let Some((bytes, begun)) = expected else { return TimeLeft::Unknown };
         left(bytes, self.done.load(Ordering::Relaxed), begun.elapsed())
