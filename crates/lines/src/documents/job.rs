@@ -18,8 +18,8 @@ use crate::progress::Note;
 use crate::scan::{BadLine, Batch, Scratch};
 use crate::setops::{
     FIRST_RECORD, JoinResult, Mode, Partition, PartitionJoin, Polarity, PositionSet, RecordSink,
-    Report, SetOp, Spans, Strategy, filter_within, lost_lines, partitioning, positions_of_inputs,
-    write_table,
+    Report, SetOp, Spans, Strategy, expected_losses, filter_within, lost_lines, partitioning,
+    positions_of_inputs, write_table,
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter};
@@ -260,8 +260,9 @@ impl Job<'_> {
         report.strategy = "approximate".into();
         let budget = &self.context.budget;
         let filter = filter_within(budget, budget.work, capacity, fpr)?;
+        let wrong_lines = capacity.map(|keys| expected_losses(&filter, keys, keys));
         let fpr = filter.expected_fpr(filter.capacity());
-        self.context.settings.progress.note(Note::Expecting { wrong_lines: None, fpr });
+        self.context.settings.progress.note(Note::Expecting { wrong_lines, fpr });
         let mut earlier = Earlier::Filter(filter);
         self.write(0, inputs, &mut earlier, rewriter, "matching", report)?;
         if let Earlier::Filter(filter) = earlier {
