@@ -1,13 +1,12 @@
 //! A job on the parts of documents, and its passes.
 
-use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use petal::Membership as _;
 
-use super::rewrite::{DocumentRules, Earlier, Rewriter, text_range};
+use super::rewrite::{DocumentOutputs, DocumentRules, Earlier, Rewriter, text_range};
 use crate::error::{Advice, Error, Result, Setting};
 use crate::fingerprint::{LineHasher, Table};
 use crate::input::{Input, Source, no_key, spool};
@@ -23,22 +22,6 @@ use crate::setops::{
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter};
-
-/// The outputs of a [`DocumentJob`], one for each input.
-pub trait DocumentOutputs: Send {
-    /// Completes the output before, and begins that of the input with this number. Called for each input
-    /// in order, from 0.
-    ///
-    /// # Errors
-    /// If an output cannot be written.
-    fn begin(&mut self, input: usize) -> io::Result<()>;
-
-    /// Writes to the output that was begun last.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
-}
 
 /// Removes repeated parts of documents: those that occur earlier, in the same document or in another one.
 ///
