@@ -15,7 +15,7 @@ use petal_lines::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{documents, is_terminal, op_name, print, prints_lines, settings};
+use super::{is_terminal, op_name, print, prints_lines, settings};
 use crate::args::{
     ApproxArgs, CommonArgs, DedupArgs, EngineArgs, FieldArgs, KeepArg, ResultArgs, SetArgs,
     SetInputs, SymDiffArgs,
@@ -84,9 +84,6 @@ pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
 }
 
 pub(super) fn dedup(args: &DedupArgs) -> Result<Outcome> {
-    if let Some(unit) = args.documents.unit {
-        return documents::run(args, unit.into());
-    }
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
     let first = inputs(&args.inputs, engine.memory.bytes())?;
     let dupes = args.dupes_output.as_deref();

@@ -1,13 +1,12 @@
 //! A job on the parts of documents, and its passes.
 
-use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use petal::Membership as _;
 
-use super::rewrite::{DocumentRules, Earlier, Rewriter, text_range};
+use super::rewrite::{DocumentOutputs, DocumentRules, Earlier, Rewriter, text_range};
 use crate::error::{Advice, Error, Result, Setting};
 use crate::fingerprint::{LineHasher, Table};
 use crate::input::{Input, Source, no_key, spool};
@@ -18,27 +17,11 @@ use crate::progress::Note;
 use crate::scan::{BadLine, Batch, Scratch};
 use crate::setops::{
     FIRST_RECORD, JoinResult, Mode, Partition, PartitionJoin, Polarity, PositionSet, RecordSink,
-    Report, SetOp, Spans, Strategy, filter_within, lost_lines, partitioning, positions_of_inputs,
-    write_table,
+    Report, SetOp, Spans, Strategy, expected_losses, filter_within, lost_lines, partitioning,
+    positions_of_inputs, write_table,
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter};
-
-/// The outputs of a [`DocumentJob`], one for each input.
-pub trait DocumentOutputs: Send {
-    /// Completes the output before, and begins that of the input with this number. Called for each input
-    /// in order, from 0.
-    ///
-    /// # Errors
-    /// If an output cannot be written.
-    fn begin(&mut self, input: usize) -> io::Result<()>;
-
-    /// Writes to the output that was begun last.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
-}
 
 /// Removes repeated parts of documents: those that occur earlier, in the same document or in another one.
 ///
@@ -267,8 +250,9 @@ impl Job<'_> {
         report.strategy = "approximate".into();
         let budget = &self.context.budget;
         let filter = filter_within(budget, budget.work, capacity, fpr)?;
+        let wrong_lines = capacity.map(|keys| expected_losses(&filter, keys, keys));
         let fpr = filter.expected_fpr(filter.capacity());
-        self.context.settings.progress.note(Note::Expecting { wrong_lines: None, fpr });
+        self.context.settings.progress.note(Note::Expecting { wrong_lines, fpr });
         let mut earlier = Earlier::Filter(filter);
         self.write(0, inputs, &mut earlier, rewriter, "matching", report)?;
         if let Earlier::Filter(filter) = earlier {

@@ -21,4 +21,5 @@ mod rewrite;
 #[cfg(test)]
 mod tests;
 
-pub use job::{DocumentJob, DocumentOutputs};
+pub use job::DocumentJob;
+pub use rewrite::DocumentOutputs;

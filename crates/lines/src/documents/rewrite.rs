@@ -1,15 +1,31 @@
 //! Documents without their repeated parts, on their way to the outputs.
 
+use std::io;
 use std::iter::Peekable;
 use std::ops::Range;
 
 use petal::BloomFilter;
 
-use super::job::DocumentOutputs;
 use crate::error::{Error, Result};
 use crate::fingerprint::Table;
 use crate::scan::{Batch, Scratch};
 use crate::setops::{PartCounts, PositionIter, PositionSet};
+
+/// The outputs of a [`DocumentJob`](crate::DocumentJob), one for each input.
+pub trait DocumentOutputs: Send {
+    /// Completes the output before, and begins that of the input with this number. Called for each input
+    /// in order, from 0.
+    ///
+    /// # Errors
+    /// If an output cannot be written.
+    fn begin(&mut self, input: usize) -> io::Result<()>;
+
+    /// Writes to the output that was begun last.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+}
 
 /// Bytes written at a time.
 const BLOCK: usize = 256 << 10;

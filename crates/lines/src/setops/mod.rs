@@ -20,7 +20,7 @@ mod set_semantics;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use approximate::{filter_within, lost_lines};
+pub(crate) use approximate::{expected_losses, filter_within, lost_lines};
 pub use exact::{Bounds, Counting, InputEstimate, JobEstimate, Side, forget_work};
 pub(crate) use exact::{
     FIRST_RECORD, HASH_LOG_MEMORY, HashSink, JobPasses, JoinResult, LineSelector, Partition,

@@ -108,13 +108,8 @@ impl ApproximateJob<'_> {
         let keys =
             other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
         let mut filter = self.filter(keys, self.budget.work)?;
-        // The filter fills while lines are tested: take the mean rate.
-        let wrong = keys.zip(first_lines).map(|(keys, lines)| {
-            let before = keys - lines.min(keys);
-            let at = |step: u64| filter.expected_fpr(before + lines / 16 * step);
-            let mean = (0..16).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / 16.0;
-            mean * lines as f64
-        });
+        let wrong =
+            keys.zip(first_lines).map(|(keys, lines)| expected_losses(&filter, keys, lines));
         let rate = filter.expected_fpr(keys.unwrap_or(filter.capacity()));
         self.progress.note(Note::Expecting { wrong_lines: wrong, fpr: rate });
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
@@ -177,6 +172,15 @@ pub(crate) fn filter_within(
         .advise(Advice::Raise(Setting::Fpr)));
     }
     Ok(BloomFilter::with_fpr(keys, rate)?)
+}
+
+/// Returns how many of the last `lines` of `keys` keys a filter is expected to lose.
+pub(crate) fn expected_losses(filter: &BloomFilter, keys: u64, lines: u64) -> f64 {
+    // The filter fills while lines are tested: take the mean rate.
+    let before = keys - lines.min(keys);
+    let at = |step: u64| filter.expected_fpr(before + lines / 16 * step);
+    let mean = (0..16).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / 16.0;
+    mean * lines as f64
 }
 
 /// Estimates how many distinct lines were lost after the first `before` keys of a filter, and the standard
