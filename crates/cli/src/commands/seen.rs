@@ -22,7 +22,9 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::inputs::inputs;
 use crate::files::lock;
-use crate::files::output::{Output, STDOUT, finish_file, is_at_end, name_output, readable, refuse_bad_file};
+use crate::files::output::{
+    Output, STDOUT, finish_file, is_at_end, name_output, readable, refuse_bad_file,
+};
 use crate::files::{filter_file, foreign_file, key_fields, key_transforms, spelling};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;

@@ -72,7 +72,8 @@ pub(super) fn check_cancelled(progress: &dyn Progress) -> Result<()> {
 pub(super) fn open(path: &std::path::Path, checks: &Arc<ContentChecks>) -> Result<Input> {
     if split_fragment(path).1.is_some() {
         let problem = "has keys of its own, which a job on several machines does not take";
-        return Err(Error::input(&path.to_string_lossy(), problem).advise("leave out the # and what follows it"));
+        return Err(Error::input(&path.to_string_lossy(), problem)
+            .advise("leave out the # and what follows it"));
     }
     let mut inputs = open_all(&[Source::Path(path.to_owned())], 0, |_| Arc::clone(checks))?;
     Ok(inputs.swap_remove(0))
