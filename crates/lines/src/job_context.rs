@@ -84,8 +84,14 @@ impl<'a> JobContext<'a> {
         let shares = table_shares(settings, longest_keys, &described);
         let keyed = |(number, (input, keys)): (u64, (Input, _))| {
             let input = input.with_number(number);
-            let input = read_keys(input, keys, longest, memory, progress)?;
-            open_table(input, number, longest, budget.limit, memory, &shares)
+            let input = read_keys(input, keys, longest, memory, progress);
+            let opened = input.and_then(|input| {
+                open_table(input, number, longest, budget.limit, memory, &shares)
+            });
+            opened.map_err(|error| match sources[number as usize] {
+                Source::Keyed(..) => of_fragment(error),
+                _ => error,
+            })
         };
         let inputs =
             (0..).zip(inputs.into_iter().zip(&keys)).map(keyed).collect::<Result<Vec<_>>>()?;
@@ -303,6 +309,15 @@ fn keys_of(settings: &Settings<'_>, sources: &[Source]) -> Result<Vec<Arc<KeySpe
         }
     }
     Ok(keys)
+}
+
+/// Advises to correct the name of an input whose keys do not suit it.
+fn of_fragment(error: Error) -> Error {
+    let separator = "write the separator after # as in &separator=;";
+    error
+        .replace_advice(&Advice::Change(Setting::Columns), "change the column after #")
+        .replace_advice(&Advice::Change(Setting::Separator), separator)
+        .replace_advice(&Advice::Specify(Setting::Separator), separator)
 }
 
 /// Returns an error if records of different kinds would follow one another in an output.

@@ -353,8 +353,7 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Separator => "separator=",
         Setting::Quote => "quote=",
         Setting::Columns => "column=",
-        // The files of Python's jobs are not tables.
-        Setting::KeysOnly => "keys_only=",
+        Setting::KeysOnly => "keys_only=True",
         Setting::KeyTransform => "key_transform=",
         // Python's jobs have none of these.
         Setting::Sums => "sums=",

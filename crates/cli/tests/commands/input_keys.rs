@@ -238,7 +238,10 @@ fn contradictions_are_errors_of_one_line() {
             "dedup a.csv#url&quote=x",
             "\"quote\" is not a setting, expected separator, header or format",
         ),
-        ("dedup a.csv#none", "a.csv: has no column \"none\""),
+        (
+            "dedup a.csv#none",
+            "; change the column after #, or write the separator after # as in &separator=;",
+        ),
         (
             "dedup -z a.csv#url",
             "a.csv#url: its keys are parts of records, which end with LF; leave out -z",

@@ -47,7 +47,7 @@ def plan(
     `petal plan --json`.
 
         >>> petal.plan(capacity=1_000_000, fpr=0.01)["size_bytes"]
-        1263296
+        1262592
         >>> petal.plan("common", "a.txt", "b.txt")["seconds"]                 # doctest: +SKIP
         [0.8, 2.1]
 

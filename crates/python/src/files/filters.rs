@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::job::{Phase, ProgressReporter, Records, run, run_with_records};
-use super::output::{Target, count_with_output};
+use super::output::{Target, count_with_output, refuse_bad_file};
 use super::{JobOptions, JobResult, Memory, add_phases, files_at, sources};
 use crate::classes::Filter;
 use crate::classes::options::hash;
@@ -133,7 +133,10 @@ pub(super) fn build_job(
     let built = run(py, options.progress, files, |reporter| {
         let settings = Settings { progress: reporter, ..settings };
         let all = [&inputs[..], &spec.not_in].concat();
-        let mut output = target.open(&all, &settings, reporter)?;
+        if let Target::File(path) = &target {
+            refuse_bad_file(path, &settings)?;
+        }
+        let mut output = target.open(&all, reporter)?;
         let built =
             petal_lines::build(&spec, &settings, &inputs).map_err(IntoPyErr::into_py_err)?;
         let hash = built.filter.as_dyn().hash_spec();

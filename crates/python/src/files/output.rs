@@ -58,17 +58,9 @@ impl Target {
 
     /// Opens the output. Returns an error if the output is also an input, or its name says that it is
     /// compressed.
-    pub(super) fn open(
-        self,
-        inputs: &[Source],
-        settings: &Settings<'_>,
-        reporter: &ProgressReporter,
-    ) -> PyResult<Output> {
+    pub(super) fn open(self, inputs: &[Source], reporter: &ProgressReporter) -> PyResult<Output> {
         match &self {
-            Self::File(path) => {
-                refuse_compressed(path)?;
-                refuse_bad_file(path, settings)?;
-            }
+            Self::File(path) => refuse_compressed(path)?,
             Self::Discard | Self::Object(_) | Self::Unnamed(_) => {}
         }
         self.open_as_named(inputs, reporter)
