@@ -92,7 +92,8 @@ def common(
       counted from 1 (`int`), or a list. The result has whole records. A name needs a header, the first record of
       each file; the first one is written to `out`, and is the `header` of the report.
       Rows of Parquet and Arrow need `out`, which gets a file of their format, or `keys_only`.
-    - `keys_only`: return only the key columns of rows, one line for each.
+    - `keys_only`: return only the key of each record, one line for each: one field as it is, several
+      as CSV.
     - `separator`: the byte between columns [a tab in files named `.tsv` or `.tab`, a comma in those
       named `.csv`; in others what divides the first two lines: a tab, `|`, `;` or comma; an error
       if several do].
