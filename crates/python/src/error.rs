@@ -379,9 +379,6 @@ fn advice_text(advice: &Advice) -> String {
             format!("use {}", names.join(" or "))
         }
         Advice::FindCommonLines => "find them with petal.common".to_owned(),
-        Advice::BuildWithTables => {
-            "write the column to a file of lines, or pass it to update() or contains_batch() of a filter".to_owned()
-        }
         other => other.text("pass", argument),
     }
 }
