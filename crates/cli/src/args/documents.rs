@@ -14,7 +14,6 @@ pub(crate) struct DocumentArgs {
         long, value_name = "UNIT", requires = "output",
         conflicts_with_all = [
             "only_duplicates", "only_unique", "dupes_output", "keys_only", "work_dir", "column",
-            "strategy",
         ],
     )]
     pub(crate) unit: Option<UnitArg>,
