@@ -14,7 +14,7 @@ use crate::keys::{
     Alike, Columns, Dialect, Fields, KeySpec, Quoting, Spelling, SpellingDifference, field_values,
 };
 use crate::memory::Budget;
-use crate::output::{OutputStart, Outputs, Printer, RowFormat, RowLines, RowOutputs};
+use crate::output::{KeyLine, OutputStart, Outputs, Printer, RowFormat, RowOutputs};
 use crate::progress::{Note, Progress};
 use crate::scan::Pass;
 use crate::settings::Settings;
@@ -194,11 +194,7 @@ impl<'a> JobContext<'a> {
     ) -> Result<Printer<'o>> {
         let mut printer = self.printer(outputs);
         if !printer.counts_only() {
-            let start = self.output_start(inputs)?;
-            // Keys are lines without a header.
-            if !self.settings.keys_only {
-                printer.print_start(&start)?;
-            }
+            printer.print_start(&self.output_start(inputs)?)?;
         }
         Ok(printer)
     }
@@ -215,25 +211,21 @@ impl<'a> JobContext<'a> {
         RowOutputs::new(outputs, inputs, format)
     }
 
-    /// Returns how rows are printed where only lines can be; `None`: the records are lines.
+    /// Returns how keys are printed where only lines can be; `None`: the records are lines.
     ///
     /// # Errors
-    /// If the inputs are tables, but whole rows would be printed, or the other way round.
-    pub(crate) fn rows_as_lines(&self, inputs: &[Input]) -> Result<Option<RowLines>> {
-        let table = inputs.iter().find_map(Input::table);
-        let lines = inputs.iter().find(|input| !input.is_table());
-        match (self.settings.keys_only, table, lines) {
-            (true, _, Some(lines)) => Err(Error::not_a_table(lines.name())),
-            (false, Some(_), _) => {
-                let input = inputs.iter().find(|input| input.is_table()).map_or("", Input::name);
-                Err(Error::input(input, "its rows are binary data, which cannot follow a count")
-                    .advise(Advice::Enable(Setting::KeysOnly)))
-            }
-            (true, Some(table), None) => {
-                let dialect = (table.key_columns() > 1).then_some(self.key_dialect);
-                Ok(Some(RowLines { dialect, delimiter: self.settings.delimiter }))
-            }
-            (_, None, _) => Ok(None),
+    /// If whole rows would be printed, or keys at different places.
+    pub(crate) fn key_line(&self, inputs: &[Input]) -> Result<Option<KeyLine>> {
+        if self.settings.keys_only {
+            return KeyLine::of(inputs, self.key_dialect, self.settings.delimiter);
+        }
+        match inputs.iter().find(|input| input.is_table()) {
+            Some(table) => Err(Error::input(
+                table.name(),
+                "its rows are binary data, which cannot follow a count",
+            )
+            .advise(Advice::Enable(Setting::KeysOnly))),
+            None => Ok(None),
         }
     }
 
@@ -244,6 +236,10 @@ impl<'a> JobContext<'a> {
     /// If records of different kinds would follow one another.
     pub(crate) fn output_start(&self, inputs: &[Input]) -> Result<OutputStart> {
         refuse_mixed(inputs)?;
+        if self.settings.keys_only {
+            // Keys are lines without a header.
+            return Ok(OutputStart::default());
+        }
         let Some(before) = &self.settings.appended_to else {
             return Ok(OutputStart::of(inputs, None, self.settings.progress));
         };
@@ -256,9 +252,10 @@ impl<'a> JobContext<'a> {
     /// appended to.
     pub(crate) fn missing_end(&self, inputs: &[Input]) -> Result<Vec<u8>> {
         let Some(before) = &self.settings.appended_to else { return Ok(Vec::new()) };
-        let dialect_of = |input: &Input| {
-            let of_keys = input.table().filter(|table| table.key_columns() > 1);
-            input.csv_dialect().or(of_keys.map(|_| self.key_dialect))
+        let dialect_of = |input: &Input| match self.settings.keys_only {
+            true if input.keys().fields.count() == 1 => None,
+            true => Some(input.csv_dialect().unwrap_or(self.key_dialect)),
+            false => input.csv_dialect(),
         };
         // The file may have records of any input, so it has quotes if one does.
         let dialects = inputs.iter().rev().filter_map(dialect_of);

@@ -274,11 +274,29 @@ fn keys_are_printed_as_lines() {
             "1.50,\"a\u{e9}\"\"\"\n\"[1,2]\",null\n{},\n",
         ),
         ("dedup keys", "http://a,b\n"),
+        ("count a.csv --column url", "2\thttp://a,b\n1\thttp://c\n1\tsay \"x\"\n"),
+        ("count a.csv --column lang,url --top 1", "1,en,\"http://a,b\"\n"),
+        ("count d.jsonl --json-key /u --top 1", "1\ta\u{e9}\"\n"),
     ] {
         assert_eq!(dir.run(&format!("{args} --keys-only -q")).text(), expected, "{args}");
     }
-    let error = dir.run("dedup two.csv --column a --keys-only").err;
-    assert!(error.contains("has a line end, so it cannot be printed as a line"), "{error}");
+    for inputs in ["two.csv", "a.csv two.csv"] {
+        let error = dir.run(&format!("dedup {inputs} --column 1 --header --keys-only")).failure();
+        let text = "a key has a line end, so it cannot be printed as a line: 'x\\ny'; leave out --keys-only";
+        assert!(error.ends_with(text), "{error}");
+        assert_eq!(error.contains("two.csv: "), inputs == "two.csv", "{error}");
+    }
+    // Keys that are appended to a file follow its last line, whatever is in it.
+    for (before, expected) in [("", "\"x\n"), ("old", "old\n\"x\n"), ("a\"b\n", "a\"b\n\"x\n")] {
+        dir.write("quote.jsonl", "{\"u\":\"\\\"x\"}\n");
+        dir.write("out", before);
+        let args = "seen -q -n 9 --keys-only --json-key /u";
+        dir.sh(&format!("rm -f state2; \"$petal\" {args} state2 quote.jsonl >> out")).ok();
+        assert_eq!(String::from_utf8(dir.read("out")).unwrap(), expected);
+        dir.write("more.jsonl", "{\"u\":\"fgh\"}\n");
+        dir.sh(&format!("\"$petal\" {args} state2 more.jsonl >> out")).ok();
+        assert_eq!(String::from_utf8(dir.read("out")).unwrap(), format!("{expected}fgh\n"));
+    }
 }
 
 #[test]

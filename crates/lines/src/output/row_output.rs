@@ -53,6 +53,15 @@ impl<'a> RowOutputs<'a> {
         Ok(Self { kept, rest: sink(outputs.rest, Error::write_rest)? })
     }
 
+    /// Writes these bytes to the first output before the first key.
+    pub(crate) fn begin_with(&mut self, bytes: Vec<u8>) {
+        match self.kept.as_mut().map(|sink| &mut sink.to) {
+            Some(To::Keys(keys)) => keys.before = bytes,
+            Some(To::RecordKeys(keys)) => keys.before = bytes,
+            _ => {}
+        }
+    }
+
     /// Returns the outputs for a printer of records.
     pub(crate) fn outputs(&mut self) -> Outputs<'_> {
         Outputs {
@@ -97,9 +106,20 @@ impl<'a> Sink<'a> {
         let own = |to| Ok(Self { to, scan: FrameScan::default(), failed });
         let mut tables = inputs.iter().filter_map(Input::table);
         let Some(first) = tables.next() else {
-            return own(match inputs.first().filter(|_| format.keys_only) {
-                Some(first) => To::RecordKeys(RecordKeys::new(sink, first, inputs, format)?),
-                None => To::Lines(sink),
+            let keys = match format.keys_only {
+                true => KeyLine::of(inputs, format.dialect, format.delimiter)?,
+                false => None,
+            };
+            return own(match (keys, inputs.first()) {
+                (Some(keys), Some(first)) => To::RecordKeys(RecordKeys {
+                    sink,
+                    keys,
+                    ends: RecordEnds::of(first, format.delimiter),
+                    record: Vec::new(),
+                    before: Vec::new(),
+                    lines: Vec::new(),
+                }),
+                _ => To::Lines(sink),
             });
         };
         if let Some(lines) = inputs.iter().find(|input| !input.is_table()) {
@@ -118,6 +138,7 @@ impl<'a> Sink<'a> {
                 delimiter,
                 id: None,
                 key: Vec::new(),
+                before: Vec::new(),
                 lines: Vec::new(),
             }));
         }
@@ -138,7 +159,7 @@ impl<'a> Sink<'a> {
         match self.to {
             To::Rows(mut rows) => rows.finish(),
             To::Keys(mut keys) => keys.write(),
-            To::RecordKeys(mut keys) => keys.write(),
+            To::RecordKeys(keys) => keys.finish(),
             To::Lines(_) => Ok(()),
         }
     }
@@ -193,6 +214,8 @@ struct KeyLines<'a> {
     delimiter: u8,
     id: Option<RowId>,
     key: Vec<u8>,
+    /// Bytes that precede the first line.
+    before: Vec<u8>,
     /// Lines that are not written yet.
     lines: Vec<u8>,
 }
@@ -210,6 +233,7 @@ impl KeyLines<'_> {
                 Ok(())
             }
             Part::End => {
+                self.lines.append(&mut self.before);
                 let written =
                     write_key(&self.key, self.dialect, as_is, self.delimiter, &mut self.lines);
                 if let Err(problem) = written {
@@ -234,68 +258,24 @@ impl KeyLines<'_> {
 /// Writes the keys of records that are lines.
 struct RecordKeys<'a> {
     sink: &'a mut (dyn Write + Send),
-    /// The name of the first input.
-    name: String,
-    fields: Fields,
+    keys: KeyLine,
     ends: RecordEnds,
-    /// How fields are written, if a key has several.
-    dialect: Option<Dialect>,
-    delimiter: u8,
     /// The beginning of a record.
     record: Vec<u8>,
-    key: Vec<u8>,
+    /// Bytes that precede the first line.
+    before: Vec<u8>,
     /// Lines that are not written yet.
     lines: Vec<u8>,
 }
 
-impl<'a> RecordKeys<'a> {
-    /// `first`: the first of the inputs.
-    fn new(
-        sink: &'a mut (dyn Write + Send),
-        first: &Input,
-        inputs: &[Input],
-        format: RowFormat,
-    ) -> Result<Self> {
-        let fields = &first.keys().fields;
-        if let Some(other) = inputs.iter().find(|input| input.keys().fields != *fields) {
-            let name = first.name();
-            let problem = format!("its keys are at another place than those of {name}");
-            return Err(Error::input(other.name(), problem).advise("run one job for each"));
-        }
-        let dialect = first.csv_dialect().unwrap_or(format.dialect);
-        Ok(Self {
-            sink,
-            name: first.name().to_owned(),
-            fields: fields.clone(),
-            ends: RecordEnds::of(first, format.delimiter),
-            dialect: (fields.count() > 1).then_some(dialect),
-            delimiter: format.delimiter,
-            record: Vec::new(),
-            key: Vec::new(),
-            lines: Vec::new(),
-        })
-    }
-
+impl RecordKeys<'_> {
     fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.record.extend_from_slice(bytes);
         let mut start = 0;
         while let Some(length) = self.ends.first(&self.record[start..]) {
-            let record = &self.record[start..start + length];
-            self.key.clear();
-            let text: fn(&[u8]) -> &[u8] =
-                if self.fields.json_values().is_some() { json_text } else { as_is };
-            let written = self.fields.append(record, &mut self.key).and_then(|()| {
-                let (key, lines) = (&self.key, &mut self.lines);
-                let written = write_key(key, self.dialect, text, self.delimiter, lines);
-                written.map_err(|problem| {
-                    let shown = &record[..record.len().min(SHOWN)];
-                    format!("the key of '{}...' {problem}", shown.escape_ascii())
-                })
-            });
-            if let Err(problem) = written {
-                return Err(io::Error::other(Error::input(&self.name, problem)));
-            }
-            self.lines.push(self.delimiter);
+            self.lines.append(&mut self.before);
+            self.keys.append(&self.record[start..start + length], &mut self.lines)?;
+            self.lines.push(self.keys.delimiter);
             start += length + 1;
         }
         self.record.drain(..start);
@@ -307,32 +287,84 @@ impl<'a> RecordKeys<'a> {
         self.lines.clear();
         Ok(())
     }
+
+    fn finish(mut self) -> io::Result<()> {
+        if !self.record.is_empty() {
+            return Err(io::Error::other("the last record has no end"));
+        }
+        self.write()
+    }
 }
 
-/// Bytes of a record that an error shows.
+/// How the keys of records are printed as lines.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyLine {
+    fields: Fields,
+    /// How fields are written, if a key has several.
+    pub(crate) dialect: Option<Dialect>,
+    delimiter: u8,
+    /// The input, if there is only one.
+    input: Option<String>,
+    key: Vec<u8>,
+}
+
+impl KeyLine {
+    /// Returns how the keys of these inputs are printed. `dialect`: how several fields are, unless they are
+    /// of CSV.
+    ///
+    /// # Errors
+    /// If the inputs have their keys at different places.
+    pub(crate) fn of(inputs: &[Input], dialect: Dialect, delimiter: u8) -> Result<Option<Self>> {
+        let Some(first) = inputs.first() else { return Ok(None) };
+        let fields = &first.keys().fields;
+        if let Some(other) = inputs.iter().find(|input| input.keys().fields != *fields) {
+            let name = first.name();
+            let problem = format!("its keys are at another place than those of {name}");
+            return Err(Error::input(other.name(), problem).advise(Advice::Omit(Setting::KeysOnly)));
+        }
+        let dialect = first.csv_dialect().unwrap_or(dialect);
+        Ok(Some(Self {
+            fields: fields.clone(),
+            dialect: (fields.count() > 1).then_some(dialect),
+            delimiter,
+            input: (inputs.len() == 1).then(|| first.name().to_owned()),
+            key: Vec::new(),
+        }))
+    }
+
+    /// Appends the key of a record to a line.
+    ///
+    /// # Errors
+    /// If it is no line.
+    pub(crate) fn append(&mut self, record: &[u8], line: &mut Vec<u8>) -> io::Result<()> {
+        self.key.clear();
+        let text: fn(&[u8]) -> &[u8] =
+            if self.fields.json_values().is_some() { json_text } else { as_is };
+        let written = self.fields.append(record, &mut self.key).and_then(|()| {
+            let written = write_key(&self.key, self.dialect, text, self.delimiter, line);
+            written.map_err(|problem| format!("a key {problem}: {}", shown(&self.key)))
+        });
+        written.map_err(|problem| {
+            let error = match &self.input {
+                Some(input) => Error::input(input, problem),
+                None => Error::new(ErrorKind::Output, problem),
+            };
+            io::Error::other(error.advise(Advice::Omit(Setting::KeysOnly)))
+        })
+    }
+}
+
+/// Returns the beginning of a key, for an error.
+fn shown(key: &[u8]) -> String {
+    let dots = if key.len() > SHOWN { "..." } else { "" };
+    format!("'{}{dots}'", key[..key.len().min(SHOWN)].escape_ascii())
+}
+
+/// Bytes of a key that an error shows.
 const SHOWN: usize = 40;
 
 /// Bytes of lines that are written at a time.
 const BLOCK: usize = 64 << 10;
-
-/// How frames are printed as lines.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RowLines {
-    /// How fields are written, if a key has several columns.
-    pub(crate) dialect: Option<Dialect>,
-    pub(crate) delimiter: u8,
-}
-
-impl RowLines {
-    /// Appends the key of a frame as a line.
-    pub(crate) fn append(
-        self,
-        frame: &[u8],
-        line: &mut Vec<u8>,
-    ) -> std::result::Result<(), &'static str> {
-        write_key(rows::key(frame), self.dialect, as_is, self.delimiter, line)
-    }
-}
 
 /// Returns a field as it is.
 fn as_is(field: &[u8]) -> &[u8] {
