@@ -6,5 +6,5 @@
 | `filters` | targets, tables and plots of the filter benchmarks |
 | `line_files` | plot and table of `cargo x bench files` |
 | `lab` | tables and plot of the laboratory |
-| `draw` | plots as SVG, by matplotlib |
+| `draw` | plots as SVG |
 """

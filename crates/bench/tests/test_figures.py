@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from figures import __main__ as main
-from figures import filters, lab, line_files, rows
+from figures import draw, filters, lab, line_files, rows
 
 FAMILY = rows.Results(Path(__file__).with_name("fixtures") / "invented-family.csv")
 HEADER = (
@@ -189,8 +191,8 @@ def test_petal_is_first_and_failures_are_named(tmp_path: Path):
         "ClickHouse, in memory",
         "zet (all lines in memory)",
     ]
-    assert [name for name, *_ in plot["commands"]] == names
-    assert plot["commands"][2][2] == "out of memory in 1 of 2 rounds"
+    assert [name for name, *_ in plot["rows"]] == names
+    assert plot["rows"][2][2] == "out of memory in 1 of 2 rounds"
     assert "10 million lines of 64 bytes, 10 % in common" in plot["subtitle"]
     assert plot["subtitle"].endswith("medians of 2 rounds, of slow programs 1.")
 
@@ -204,6 +206,35 @@ def test_times_are_medians_and_failures_have_none(tmp_path: Path):
     assert line(table, "| **petal") == "| **petal, no options** | 3.0 s | 100 MiB | 1.0 s | 1 MiB |"
     assert line(table, "| DuckDB, 256 MB") == "| DuckDB, 256 MB | out of memory |  |  |  |"
     assert "1G" not in table
+
+
+def test_names_of_lines_are_apart_and_in_order():
+    assert draw.spread([10, 40, 90], 15) == [10, 40, 90]
+    assert draw.spread([10, 12, 90], 15) == [3.5, 18.5, 90]
+    # The second pair pushes the first one.
+    assert draw.spread([10, 25, 30, 31], 15) == [1.5, 16.5, 31.5, 46.5]
+
+
+PLOTS = [rows.ROOT / "docs/uses/plots/lab.svg", *sorted((rows.ROOT / "docs/performance/plots").glob("*.svg"))]
+
+
+@pytest.mark.parametrize("path", PLOTS, ids=lambda path: path.stem)
+def test_plots_take_their_colors_from_the_page(path: Path):
+    root = ElementTree.parse(path).getroot()
+    rest = path.read_text().replace(draw.STYLE, "")
+    assert "prefers-color-scheme:dark" in draw.STYLE
+    assert not re.search(r"#[0-9a-f]{3}|fill=|stroke=|background", rest)
+    width = float(root.get("viewBox").split()[2])
+    assert 12 * 350 / width >= 10, "the smallest letters, in pixels, on a phone"
+
+
+def test_alt_text_has_the_numbers():
+    plot = {
+        "title": "Sizes",
+        "columns": [{"title": "bits", "write": "{:.1f}".format, "limit": (1, "limit")}, {"title": "s", "write": str}],
+        "rows": [("petal", [2.04, 3], "", True), ("Set<T>", [None, None], "out of memory", False)],
+    }
+    assert draw.alt(plot) == "Sizes (bits, s). petal: 2.0, 3; Set\\<T>: out of memory; limit: 1.0"
 
 
 def test_only_text_between_markers_is_replaced():
