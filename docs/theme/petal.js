@@ -41,7 +41,7 @@
 
   function joinOptions() {
     for (const code of main.querySelectorAll(":not(pre) > code")) {
-      if (/^-\S{1,20}$/.test(code.textContent)) code.classList.add("petal-option");
+      if (code.textContent.length < 25 && /(^| )-/.test(code.textContent)) code.classList.add("petal-option");
     }
   }
 
