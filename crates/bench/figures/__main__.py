@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from . import filters, rows
+from .chinese import in_chinese
 from .draw import alt, svg
 from .lab import Lab
 from .line_files import common_plot, times_table
@@ -20,6 +21,7 @@ README, PERFORMANCE, LAB = "README.md", "docs/performance/README.md", "docs/uses
 # The whole tables of the filter benchmarks, of which the page has a part.
 FILTERS = "results/filters.md"
 PLOTS = "docs/performance/plots"
+CHINESE_README, CHINESE_LAB, CHINESE_PLOTS = "README.zh-CN.md", "docs/zh/uses/lab.md", "docs/zh/plots"
 
 
 def picture(name: str, page: str, plot: Plot) -> str:
@@ -61,14 +63,19 @@ def of_line_files(path: Path) -> Generated:
     plot, name = common_plot(path), f"{PLOTS}/common.svg"
     pages = {page: {"common-plot": picture(name, page, plot)} for page in (README, PERFORMANCE)}
     pages[PERFORMANCE]["line-files"] = times_table(path)
-    return pages, {name: plot}
+    other, other_name = in_chinese(plot), f"{CHINESE_PLOTS}/common.svg"
+    pages[CHINESE_README] = {"common-plot": picture(other_name, CHINESE_README, other)}
+    return pages, {name: plot, other_name: other}
 
 
 def of_lab(path: Path) -> Generated:
     lab = Lab(path)
     texts = {"ways": lab.ways(), "sizes": lab.sizes(), "claims": lab.claims(), "sample": lab.sample()}
     plot, name = lab.plot(), "docs/uses/plots/lab.svg"
-    return {LAB: texts | {"source": lab.source, "ways-plot": picture(name, LAB, plot)}}, {name: plot}
+    pages = {LAB: texts | {"source": lab.source, "ways-plot": picture(name, LAB, plot)}}
+    other, other_name = in_chinese(plot), f"{CHINESE_PLOTS}/lab.svg"
+    pages[CHINESE_LAB] = {"ways-plot": picture(other_name, CHINESE_LAB, other)}
+    return pages, {name: plot, other_name: other}
 
 
 # The endings of the names of result files after the date.
@@ -128,6 +135,7 @@ def update(sources: dict[str, Path], check: bool) -> list[str]:
             if new != old:
                 changed.append(name)
                 if not check:
+                    path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(new)
     return changed
 

@@ -7,9 +7,10 @@ phone; a wider window shows it a quarter larger.
 from __future__ import annotations
 
 import math
-import textwrap
+import re
 from html import escape
 from statistics import mean
+from unicodedata import east_asian_width
 
 from .rows import Plot, short, size
 
@@ -35,7 +36,7 @@ def svg(plot: Plot) -> str:
     parts: list[str] = []
     y = -2.0
     for css, letters, text in (("title", TITLE, plot["title"]), ("note", NOTE, plot["subtitle"])):
-        for line in textwrap.wrap(text, int((WIDTH - 2 * MARGIN) / (letters * LETTER))):
+        for line in wrap(text, (WIDTH - 2 * MARGIN) / letters):
             y += letters * 1.35
             parts.append(label(MARGIN, y, line, css))
         y += 3
@@ -46,22 +47,41 @@ def svg(plot: Plot) -> str:
     )
 
 
+def wrap(text: str, width: float) -> list[str]:
+    """Returns the lines of a text; the unit is the size of its letters. Chinese has no spaces."""
+    lines = [""]
+    for word in re.findall(r"(?:[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+(?: %)?)[，。；：）]*\s*", text):
+        if length(lines[-1] + word.rstrip()) > width:
+            lines.append("")
+        lines[-1] += word
+    return [line.rstrip() for line in lines]
+
+
+def length(text: str) -> float:
+    return sum(1 if east_asian_width(letter) in "WF" else LETTER for letter in text)
+
+
+# Marks around the columns, between name and value, rows, and values.
+MARKS = (" (", "). ", ": ", "; ", ", ")
+
+
 def alt(plot: Plot) -> str:
     """Returns a plot as a text in Markdown with its numbers."""
+    before, after, colon, semicolon, comma = plot.get("marks", MARKS)
     if "series" in plot:
-        title = f"{plot['title']} (at the most keys)"
+        columns = ["at the most keys"]
         rows = [(name, f"{points[-1][1]:.1f} at {size(points[-1][0])}") for name, points, _ in plot["series"]]
     else:
-        columns = plot["columns"]
-        title = f"{plot['title']} ({', '.join(column['title'] for column in columns)})"
+        columns = [column["title"] for column in plot["columns"]]
+        writers = [column["write"] for column in plot["columns"]]
         rows = [
-            (name, trouble or ", ".join(column["write"](value) for column, value in zip(columns, values, strict=True)))
+            (name, trouble or comma.join(write(value) for write, value in zip(writers, values, strict=True)))
             for name, values, trouble, _ in plot["rows"]
         ]
-        limits = (column for column in columns if "limit" in column)
+        limits = (column for column in plot["columns"] if "limit" in column)
         rows += [(column["limit"][1], column["write"](column["limit"][0])) for column in limits]
-    text = "; ".join(f"{name}: {values}" for name, values in rows)
-    return f"{title}. {text}".replace("<", "\\<")
+    text = semicolon.join(f"{name}{colon}{values}" for name, values in rows)
+    return f"{plot['title']}{before}{comma.join(columns)}{after}{text}".replace("<", "\\<")
 
 
 def label(x: float, y: float, text: str, css: str = "", anchor: str = "") -> str:
@@ -73,34 +93,35 @@ def draw_rows(parts: list[str], plot: Plot, top: float) -> float:
     """Draws the names of the rows, above their values or beside them, and the columns. Returns the height."""
     rows, columns = plot["rows"], plot["columns"]
     beside = plot.get("names") == "beside"
-    left = MARGIN if not beside else MARGIN + 10 + NOTE * LETTER * 0.9 * max(len(name) for name, *_ in rows)
+    left = MARGIN if not beside else MARGIN + 10 + NOTE * 0.9 * max(length(name) for name, *_ in rows)
     width = (WIDTH - MARGIN - left + 12) / len(columns) - 12
     step, name_at, value_at = (21, 15, 15) if beside else (42, 13, 30)
     first = top + 20 + (16 if any("limit" in column for column in columns) else 0)
     for row, (name, _, _, ours) in enumerate(rows):
         css = " ".join((["note"] if beside else []) + (["petal", "bold"] if ours else []))
         parts.append(label(MARGIN, first + step * row + name_at, name, css))
+    colon = plot.get("marks", MARKS)[2]
     heights = [first + step * row + value_at for row in range(len(rows))]
     for number, column in enumerate(columns):
         values = [
             (y, None if trouble else measured[number], "petal" if ours else "other")
             for y, (_, measured, trouble, ours) in zip(heights, rows, strict=True)
         ]
-        draw_column(parts, column, values, (left + number * (width + 12), width, top), beside)
+        draw_column(parts, column, values, (left + number * (width + 12), width, top), beside, colon)
     for y, (_, _, trouble, _) in zip(heights, rows, strict=True):
         if trouble:
             parts.append(label(left, y, trouble, "note wrong"))
     return first + step * len(rows)
 
 
-def draw_column(parts: list[str], column: Plot, values: list, area: tuple[float, float, float], beside: bool) -> None:
+def draw_column(parts: list[str], column: Plot, values: list, area: tuple[float, float, float], beside: bool, colon: str) -> None:
     """Draws the values of the rows that have one: bars, or points on a log scale; and their limit."""
     left, width, top = area
     values = [(y, value, css) for y, value, css in values if value is not None]
     numbers, write = [value for _, value, _ in values], column["write"]
     limit, name = column.get("limit", (None, ""))
     low, high = min(numbers if limit is None else [*numbers, limit]), max(numbers)
-    room = NOTE * LETTER * max(len(write(value)) for value in numbers) + 8
+    room = NOTE * max(length(write(value)) for value in numbers) + 8
 
     def place(value: float) -> float:
         if column.get("log"):
@@ -122,13 +143,13 @@ def draw_column(parts: list[str], column: Plot, values: list, area: tuple[float,
         x, half = place(limit), 10.5 if beside else 9  # not through names above the values
         path = "".join(f"M{x:.1f} {y - 4 - half:.1f}v{2 * half:g}" for y, *_ in values)
         parts.append(f'<path class="limit stroke" d="{path}"/>')
-        parts.append(label(max(x - 5, left), top + 28, f"{name}: {write(limit)}", "note limit"))
+        parts.append(label(max(x - 5, left), top + 28, f"{name}{colon}{write(limit)}", "note limit"))
 
 
 def draw_lines(parts: list[str], plot: Plot, top: float) -> float:
     """Draws lines on log scales with their names at the right. Returns the height."""
     series, ticks = plot["series"], plot["ticks"]
-    names = max(len(name) for name, *_ in series) * NOTE * LETTER
+    names = max(length(name) for name, *_ in series) * NOTE
     left, right, bottom = 34.0, WIDTH - MARGIN - names - 16, top + 330
     values = [value for _, points, *_ in series for _, value in points]
     low, high = min(values) * 0.85, max(values) * 1.1

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from figures import __main__ as main
-from figures import draw, filters, lab, line_files, rows
+from figures import chinese, draw, filters, lab, line_files, rows
 
 FAMILY = rows.Results(Path(__file__).with_name("fixtures") / "invented-family.csv")
 HEADER = (
@@ -47,20 +47,20 @@ def test_docs_have_the_newest_rows():
 
 def test_changed_rows_change_page_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     source = main.newest("-lab")
-    page = (rows.ROOT / "docs/uses/lab.md").read_text()
-    for folder in ("results/machine", "docs/uses/plots"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "docs/uses/lab.md").write_text(page)
-    plot = tmp_path / "docs/uses/plots/lab.svg"
-    plot.write_bytes((rows.ROOT / "docs/uses/plots/lab.svg").read_bytes())
+    pages, plots = ["docs/uses/lab.md", "docs/zh/uses/lab.md"], ["docs/uses/plots/lab.svg", "docs/zh/plots/lab.svg"]
+    for name in pages + plots:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((rows.ROOT / name).read_bytes())
     copy = tmp_path / "results/machine" / source.name
+    copy.parent.mkdir(parents=True)
     copy.write_text(
         source.read_text().replace("set of MD5 digests,1000000,query,512", "set of MD5 digests,1000000,query,600")
     )
     monkeypatch.setattr(rows, "ROOT", tmp_path)
     assert main.newest("-lab") == copy
-    assert main.update({"-lab": copy}, check=True) == ["docs/uses/lab.md", "docs/uses/plots/lab.svg"]
-    assert (tmp_path / "docs/uses/lab.md").read_text() == page
+    old = [(tmp_path / name).read_text() for name in pages + plots]
+    assert main.update({"-lab": copy}, check=True) == pages + plots
+    assert [(tmp_path / name).read_text() for name in pages + plots] == old
 
 
 def test_invalid_rows_are_errors(tmp_path: Path):
@@ -215,10 +215,21 @@ def test_names_of_lines_are_apart_and_in_order():
     assert draw.spread([10, 25, 30, 31], 15) == [1.5, 16.5, 31.5, 46.5]
 
 
-PLOTS = [rows.ROOT / "docs/uses/plots/lab.svg", *sorted((rows.ROOT / "docs/performance/plots").glob("*.svg"))]
+def test_lines_of_texts_break_at_spaces_and_in_chinese():
+    assert draw.wrap("one two  three", 7 * draw.LETTER) == ["one two", "three"]
+    assert draw.wrap("about 25 % of", 9 * draw.LETTER) == ["about", "25 % of"]
+    # A mark stays on the line of its letter.
+    assert draw.wrap("两个文件，共同的行", 4) == ["两个文", "件，共同", "的行"]
 
 
-@pytest.mark.parametrize("path", PLOTS, ids=lambda path: path.stem)
+def test_texts_without_chinese_words_are_errors():
+    plot = lab.Lab(main.newest("-lab")).plot()
+    assert chinese.in_chinese(plot)["rows"][0][0] == "petal 的默认类型"
+    with pytest.raises(ValueError, match="no Chinese for a text of a plot: a new way"):
+        chinese.in_chinese(plot | {"rows": [("a new way", [1, 2], "", False)]})
+
+
+@pytest.mark.parametrize("path", sorted((rows.ROOT / "docs").glob("**/plots/*.svg")), ids=lambda path: path.stem)
 def test_plots_take_their_colors_from_the_page(path: Path):
     root = ElementTree.parse(path).getroot()
     rest = path.read_text().replace(draw.STYLE, "")
