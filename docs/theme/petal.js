@@ -1,5 +1,6 @@
 // Tables and code that are wider than the page: marks the sides on which more follows, and makes them reachable by the
-// keyboard. Numbers with their units and options: keeps them on one line.
+// keyboard. Numbers with their units and options: keeps them on one line. The first press of Tab offers a way past the
+// list of pages.
 "use strict";
 
 (() => {
@@ -45,6 +46,16 @@
     }
   }
 
+  function addSkip() {
+    const skip = document.createElement("button");
+    skip.className = "petal-skip";
+    skip.textContent = document.documentElement.lang.startsWith("zh") ? "跳到正文" : "Skip to the text";
+    skip.addEventListener("click", () => main.focus());
+    main.tabIndex = -1;
+    document.body.prepend(skip);
+  }
+
+  addSkip();
   joinUnits();
   joinOptions();
   watch();

@@ -186,3 +186,14 @@ def test_tab_order_is_the_order_of_reading(browser, book, page):
     # Fields side by side differ by a few pixels in height.
     lines = [(round(y / 12), x) for y, x in places]
     assert lines == sorted(lines) and len(set(lines)) == len(lines)
+
+
+@pytest.mark.parametrize("page", ["calculator.html", "zh/calculator.html"])
+def test_first_tab_leads_to_the_text(browser, book, page):
+    browser.open(book + page)
+    for key in (Keys.TAB, Keys.ENTER, Keys.TAB):
+        ActionChains(browser.driver).send_keys(key).perform()
+        if key == Keys.TAB:
+            visible = browser.run("return document.activeElement.getBoundingClientRect().top >= 0")
+            assert visible, browser.run("return document.activeElement.outerHTML")
+    assert browser.run("return document.activeElement === document.querySelector('main a, main button, main input')")
