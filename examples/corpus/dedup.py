@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import json
+import resource
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +81,26 @@ def with_set(path: Path, out: Path, level: str, capacity: int, fpr: float) -> Re
         return len(seen) > size
 
     return filter_pass(path, level, lambda texts: [is_first(text) for text in texts], out)
+
+
+def program(path: Path, out: Path, level: str, capacity: int, fpr: float) -> Result:
+    """Runs `petal dedup`, exact: with `--unit line` for paragraphs. Its memory is that of its process."""
+    with tempfile.TemporaryDirectory(dir=out.parent) as folder:
+        report, cleaned = Path(folder, "report"), Path(folder, "cleaned")
+        command = ["petal", "dedup", "-q", "--json-key", "/text", "--report", report, "-o", cleaned, path]
+        if level == "paragraph":
+            command += ["--unit", "line", "--min-parts", "1"]
+        subprocess.run(command, check=True)
+        (cleaned / path.name if level == "paragraph" else cleaned).rename(out)
+        figures = json.loads(report.read_bytes())
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    texts = figures.get("parts") or {"read": figures["first_lines"], "kept": figures["kept"]}
+    return Result(
+        texts=texts["read"],
+        kept=texts["kept"],
+        cpu_seconds=used.ru_utime + used.ru_stime,
+        memory_bytes=figures["memory_peak_bytes"],
+    )
 
 
 def digest(text: str) -> bytes:

@@ -1,9 +1,10 @@
 """Removes repeated documents or paragraphs from a corpus of JSON lines, as builders of training corpora do.
 
 Ways: `filter`, one pass with a Bloom filter of all texts seen so far; `exact`, a second pass that decides about the
-texts that the filter reported as seen; `set`, a set of the digests of all texts; `dolma`, the Bloom filter of a public
-tool. Without FILE the program generates a corpus with planted duplicates, removes them in all ways, each in a process
-of its own, and compares CPU time, memory, and texts that were dropped by mistake.
+texts that the filter reported as seen; `set`, a set of the digests of all texts; `program`, the command `petal
+dedup`; `dolma`, the Bloom filter of a public tool. Without FILE the program generates a corpus with planted duplicates,
+removes them in all ways, each in a process of its own, and compares CPU time, memory, and texts that were dropped by
+mistake.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import orjson
-from dedup import Result, approximate, documents, exact, texts_of, with_set
+from dedup import Result, approximate, documents, exact, program, texts_of, with_set
 from dolma_dedup import dolma
 from planted import PARAGRAPHS_PER_DOCUMENT, generate
 from support import Rows
 
 # The first is the reference that the others are compared with.
-WAYS = {"set": with_set, "filter": approximate, "exact": exact, "dolma": dolma}
+WAYS = {"set": with_set, "filter": approximate, "exact": exact, "program": program, "dolma": dolma}
 
 
 def compare(args: argparse.Namespace) -> None:
@@ -154,7 +155,8 @@ def main() -> None:
                 capacity = max(1, sum(1 for _ in file)) * (1 if args.level == "document" else PARAGRAPHS_PER_DOCUMENT)
         start, before = time.process_time(), peak_bytes()
         result = WAYS[args.way](args.file, args.output, args.level, capacity, args.fpr)
-        result.cpu_seconds, result.memory_bytes = time.process_time() - start, peak_bytes() - before
+        result.cpu_seconds += time.process_time() - start
+        result.memory_bytes = result.memory_bytes or peak_bytes() - before
     except (OSError, ValueError) as error:
         print(f"main.py: {error}", file=sys.stderr)
         sys.exit(2)

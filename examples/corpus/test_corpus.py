@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dedup import approximate, exact, texts_of, with_set
+from dedup import approximate, exact, program, texts_of, with_set
 from dolma_dedup import dolma
 from planted import generate
 
@@ -42,7 +42,7 @@ def naive(documents: list[dict], level: str) -> list[tuple[int, list[str]]]:
 
 
 @pytest.mark.parametrize("level", ["document", "paragraph"])
-@pytest.mark.parametrize("way", [exact, with_set])
+@pytest.mark.parametrize("way", [exact, with_set, program])
 def test_exact_ways_keep_the_first_of_equal_texts(corpus, tmp_path, way, level):
     out = tmp_path / "out.jsonl"
     result = way(corpus, out, level, CAPACITY[level], 0.01)

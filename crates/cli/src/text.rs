@@ -58,6 +58,11 @@ pub(crate) fn parse_number_of_lines(text: &str) -> Result<u64, String> {
     parse_whole(text, "1, 10 or 1,000")
 }
 
+/// Parses a number of parts, at least 1: `3`, `10`.
+pub(crate) fn parse_number_of_parts(text: &str) -> Result<u64, String> {
+    parse_whole(text, "1 or 10")
+}
+
 /// Parses a whole number above 0, which may end in k, M, G or T: a power of 1,000. The message for other texts
 /// has these examples.
 fn parse_whole(text: &str, examples: &str) -> Result<u64, String> {
@@ -120,15 +125,25 @@ pub(crate) fn parse_factor(text: &str) -> Result<u64, String> {
 pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
     let expected =
         || format!("'{text}' is not a rate between 0 and 1; write 0.01, 1%, 1e-6 or 1/1000");
-    let number = |text: &str| text.parse::<f64>().map_err(|_| expected());
-    let rate = if let Some(percent) = text.strip_suffix('%') {
+    parse_ratio(text).filter(|rate| *rate > 0.0 && *rate < 1.0).ok_or_else(expected)
+}
+
+/// Parses a share above 0, at most all: `0.8`, `80%`, `4/5`.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    let expected = || format!("'{text}' is not a share above 0 and at most 1; write 0.8 or 80%");
+    parse_ratio(text).filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(expected)
+}
+
+/// Parses a number, a percentage or a fraction.
+fn parse_ratio(text: &str) -> Option<f64> {
+    let number = |text: &str| text.parse::<f64>().ok();
+    Some(if let Some(percent) = text.strip_suffix('%') {
         number(percent)? / 100.0
     } else if let Some((one, many)) = text.split_once('/') {
         number(one)? / number(many)?
     } else {
         number(text)?
-    };
-    if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(expected()) }
+    })
 }
 
 /// Parses a duration into whole seconds: `30s`, `15m`, `12h`, `7d`, `2w`.
@@ -247,6 +262,12 @@ mod tests {
         }
         for bad in ["0", "1", "100%", "-1%", "1/0", "x", "", "nan", "2"] {
             assert!(parse_rate(bad).is_err(), "{bad}");
+        }
+        for (text, value) in [("0.8", 0.8), ("80%", 0.8), ("4/5", 0.8), ("1", 1.0), ("100%", 1.0)] {
+            assert_eq!(parse_share(text), Ok(value));
+        }
+        for bad in ["0", "101%", "-1%", "1/0", "x", "", "nan", "2"] {
+            assert!(parse_share(bad).is_err(), "{bad}");
         }
     }
 }

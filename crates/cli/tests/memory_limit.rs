@@ -204,6 +204,32 @@ fn holds_for_many_inputs() {
     }
 }
 
+/// Texts of very many parts, of one long part with escapes, and of usual ones.
+#[test]
+fn holds_for_parts_of_documents() {
+    let dir = TestDir::new();
+    let record = |text: &str| format!("{{\"id\": 1, \"text\": \"{text}\"}}\n").into_bytes();
+    let number = |n: u64| format!("{:x}", n * 0x9e37_79b9 % (1 << 33));
+    let file = |name: &str| dir.files.file(name);
+    fill(&file("usual"), 24 * MIB, |n| {
+        let lines = (n * 40..n * 40 + 40).map(|line| format!("a line {}\\n", number(line)));
+        record(&lines.collect::<String>())
+    });
+    fill(&file("short"), 24 * MIB, |n| record(&". ".repeat((n % 5000) as usize)));
+    fill(&file("many"), 24 * MIB, |n| {
+        record(&(n..n + 15_000).map(|line| number(line) + "\\n").collect::<String>())
+    });
+    fill(&file("long"), 24 * MIB, |n| record(&(number(n) + &"\\u00e9".repeat(300_000))));
+    for (unit, names) in [("line", "usual many"), ("sentence", "short usual"), ("line", "long")] {
+        for (mode, jobs) in [("", 1), ("", 2), ("", 16), ("--approx", 4)] {
+            let args = format!(
+                "dedup --unit {unit} --json-key /text {mode} -q -m 8M -j {jobs} -o out {names}"
+            );
+            within(&dir.run(&args), 8, &args);
+        }
+    }
+}
+
 /// Planning allocates no filter, and counts lines within the memory limit of the job or less.
 #[test]
 fn plans_take_little_memory() {

@@ -195,10 +195,6 @@ mod with_feature {
                 "a.parquet: is a Parquet file, so its rows cannot follow",
             ),
             (
-                "dedup --column url --keys-only c.csv",
-                "c.csv: has lines, expected a table; leave out --keys-only",
-            ),
-            (
                 "count --column url a.parquet",
                 "its rows are binary data, which cannot follow a count; use --keys-only",
             ),

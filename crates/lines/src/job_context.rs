@@ -11,10 +11,10 @@ use crate::input::{
     ContentChecks, Input, Source, open_all, open_followed, open_table, read_keys, select,
 };
 use crate::keys::{
-    Alike, Columns, Fields, KeySpec, Quoting, Spelling, SpellingDifference, field_values,
+    Alike, Columns, Dialect, Fields, KeySpec, Quoting, Spelling, SpellingDifference, field_values,
 };
 use crate::memory::Budget;
-use crate::output::{OutputStart, Outputs, Printer, RowFormat, RowLines, RowOutputs};
+use crate::output::{KeyLine, OutputStart, Outputs, Printer, RowFormat, RowOutputs};
 use crate::progress::{Note, Progress};
 use crate::scan::Pass;
 use crate::settings::Settings;
@@ -39,13 +39,20 @@ pub fn spelling_differences(
 pub(crate) struct JobContext<'a> {
     pub(crate) settings: &'a Settings<'a>,
     pub(crate) budget: Budget,
+    /// How keys of several columns of rows are printed.
+    key_dialect: Dialect,
 }
 
 impl<'a> JobContext<'a> {
     /// Divides the memory limit, without a decoder.
     pub(crate) fn new(settings: &'a Settings<'a>) -> Result<Self> {
-        let budget = budget(settings.memory_limit, settings.jobs, &settings.keys)?;
-        Ok(Self { settings, budget })
+        Self::with_keys(settings, &settings.keys)
+    }
+
+    /// Divides the memory limit for records with these keys, without a decoder.
+    fn with_keys(settings: &'a Settings<'a>, keys: &KeySpec) -> Result<Self> {
+        let budget = budget(settings.memory_limit, settings.jobs, keys)?;
+        Ok(Self { settings, budget, key_dialect: settings.keys.fields.dialect() })
     }
 
     /// Opens inputs and divides the memory limit among what they need.
@@ -53,30 +60,51 @@ impl<'a> JobContext<'a> {
         settings: &'a Settings<'a>,
         sources: &[Source],
     ) -> Result<(Self, Vec<Input>)> {
-        let context = Self::new(settings)?;
+        let keys = keys_of(settings, sources)?;
+        let longest_keys = keys.iter().find(|keys| !keys.is_line()).unwrap_or(&settings.keys);
+        let context = Self::with_keys(settings, longest_keys)?;
         let (budget, progress) = (context.budget, settings.progress);
         let checks = content_checks(settings);
-        if sources.contains(&Source::Stdin) && std::io::stdin().is_terminal() {
+        if sources.iter().any(|source| *source.place() == Source::Stdin)
+            && std::io::stdin().is_terminal()
+        {
             progress.note(Note::Typed);
         }
-        let inputs = open_all(sources, budget.decoder, &checks)?;
+        let checks_of = |number: usize| match &sources[number] {
+            Source::Keyed(..) => {
+                let tables = sources[number].may_be_table();
+                Arc::new(checks_of(settings, &keys[number].fields, tables))
+            }
+            _ => Arc::clone(&checks),
+        };
+        let inputs = open_all(sources, budget.decoder, checks_of)?;
         checks.note(progress);
         let (longest, memory) = (budget.longest_line, budget.decoder);
         let described = Arc::default();
-        let shares = table_shares(settings, &described);
-        let keyed = |(number, input): (u64, Input)| {
+        let shares = table_shares(settings, longest_keys, &described);
+        let keyed = |(number, (input, keys)): (u64, (Input, _))| {
             let input = input.with_number(number);
-            let input = read_keys(input, &settings.keys, longest, memory, progress)?;
-            open_table(input, number, longest, budget.limit, memory, &shares)
+            let input = read_keys(input, keys, longest, memory, progress);
+            let opened = input.and_then(|input| {
+                open_table(input, number, longest, budget.limit, memory, &shares)
+            });
+            opened.map_err(|error| match sources[number as usize] {
+                Source::Keyed(..) => of_fragment(error),
+                _ => error,
+            })
         };
-        let inputs = (0..).zip(inputs).map(keyed).collect::<Result<Vec<_>>>()?;
+        let inputs =
+            (0..).zip(inputs.into_iter().zip(&keys)).map(keyed).collect::<Result<Vec<_>>>()?;
         let compressed = inputs.iter().any(Input::may_be_compressed);
         let budget = if compressed { budget.with_decoder() } else { budget };
         let objects = inputs.iter().any(Input::is_object);
         let budget = if objects { budget.with_objects()? } else { budget };
         note_separators(&inputs, progress);
         note_repeated_names(&inputs, progress);
-        note_unused(settings, &inputs);
+        note_unused(settings, &keys, &inputs);
+        let mut of_tables = keys.iter().zip(&inputs).filter(|(_, input)| input.is_table());
+        let key_dialect = of_tables.next().map(|(keys, _)| keys.fields.dialect());
+        let context = Self { key_dialect: key_dialect.unwrap_or(context.key_dialect), ..context };
         let Some(first) = inputs.iter().find_map(Input::table) else {
             return Ok((Self { budget, ..context }, inputs));
         };
@@ -107,27 +135,35 @@ impl<'a> JobContext<'a> {
             return Self::open_for_filters(settings, sources);
         }
         refuse_distinct(settings)?;
-        let context = Self::new(settings)?;
-        let rules = &settings.keys.records;
-        let has_header =
-            matches!(&settings.keys.fields, Fields::Columns(columns) if columns.has_header());
+        let keys = keys_of(settings, sources)?;
+        let own = keys.first().unwrap_or(&settings.keys);
+        if let Some(other) = keys.iter().position(|keys| keys != own) {
+            let problem = format!("its keys are others than those of {}", sources[0]);
+            let error = Error::input(&sources[other].to_string(), problem);
+            return Err(error.advise("follow it on its own"));
+        }
+        let context = Self::with_keys(settings, own)?;
+        let rules = &own.records;
+        let has_header = matches!(&own.fields, Fields::Columns(columns) if columns.has_header());
         if rules.skip_lines > 0 || rules.comment.is_some() && has_header {
             let setting = if rules.skip_lines > 0 { Setting::SkipLines } else { Setting::Comment };
             let problem =
                 "a file that is followed may be replaced by one without lines before its header";
             return Err(Error::setting_is(setting, problem).advise(Advice::Omit(setting)));
         }
-        let input = open_followed(sources, &content_checks(settings), &settings.keys)?;
-        let input = match settings.keys.fields {
+        let checks = checks_of(settings, &own.fields, true);
+        let input = open_followed(sources, &Arc::new(checks), own)?;
+        let input = match own.fields {
             // Waits until the header is written.
             Fields::Columns(ref columns) => {
-                let dialect = sources.iter().find_map(|path| columns.dialect_of(&path.to_string()));
+                let dialect =
+                    sources.iter().find_map(|path| columns.dialect_of(&path.place().to_string()));
                 let columns = dialect.map_or(columns.clone(), |found| columns.in_dialect(found));
-                let keys = KeySpec { fields: Fields::Columns(columns), ..(*settings.keys).clone() };
+                let keys = KeySpec { fields: Fields::Columns(columns), ..KeySpec::clone(own) };
                 let (longest, memory) = (context.budget.longest_line, context.budget.decoder);
                 read_keys(input, &Arc::new(keys), longest, memory, settings.progress)?
             }
-            _ => select(input.with_keys(&settings.keys), false, context.budget.longest_line)?,
+            _ => select(input.with_keys(own), false, context.budget.longest_line)?,
         };
         note_separators(std::slice::from_ref(&input), settings.progress);
         Ok((context, vec![input]))
@@ -169,40 +205,41 @@ impl<'a> JobContext<'a> {
         outputs: Outputs<'o>,
         inputs: &[Input],
     ) -> Result<RowOutputs<'o>> {
-        let names: Vec<_> = inputs.iter().map(Input::name).collect();
-        let tables: Vec<_> = inputs.iter().map(Input::table).collect();
         let Settings { keys_only, binary_output: binary, delimiter, .. } = *self.settings;
-        let (dialect, memory) = (self.settings.keys.fields.dialect(), self.budget.rows);
+        let (dialect, memory) = (self.key_dialect, self.budget.rows);
         let format = RowFormat { keys_only, binary, dialect, delimiter, memory };
-        RowOutputs::new(outputs, &names, &tables, format)
+        RowOutputs::new(outputs, inputs, format)
     }
 
-    /// Returns how rows are printed where only lines can be; `None`: the records are lines.
+    /// Returns how keys are printed where only lines can be; `None`: the records are lines.
     ///
     /// # Errors
-    /// If the inputs are tables, but whole rows would be printed, or the other way round.
-    pub(crate) fn rows_as_lines(&self, inputs: &[Input]) -> Result<Option<RowLines>> {
-        let table = inputs.iter().find_map(Input::table);
-        let lines = inputs.iter().find(|input| !input.is_table());
-        match (self.settings.keys_only, table, lines) {
-            (true, _, Some(lines)) => Err(Error::not_a_table(lines.name())),
-            (false, Some(_), _) => {
-                let input = inputs.iter().find(|input| input.is_table()).map_or("", Input::name);
-                Err(Error::input(input, "its rows are binary data, which cannot follow a count")
-                    .advise(Advice::Enable(Setting::KeysOnly)))
-            }
-            (true, Some(table), None) => {
-                let dialect =
-                    (table.key_columns() > 1).then(|| self.settings.keys.fields.dialect());
-                Ok(Some(RowLines { dialect, delimiter: self.settings.delimiter }))
-            }
-            (_, None, _) => Ok(None),
+    /// If whole rows would be printed, or keys at different places.
+    pub(crate) fn key_line(&self, inputs: &[Input]) -> Result<Option<KeyLine>> {
+        if self.settings.keys_only {
+            return KeyLine::of(inputs, self.key_dialect, self.settings.delimiter);
+        }
+        match inputs.iter().find(|input| input.is_table()) {
+            Some(table) => Err(Error::input(
+                table.name(),
+                "its rows are binary data, which cannot follow a count",
+            )
+            .advise(Advice::Enable(Setting::KeysOnly))),
+            None => Ok(None),
         }
     }
 
     /// Returns what precedes the records of these inputs in the output; nothing if that is left out.
     /// Reports inputs whose records have other fields.
+    ///
+    /// # Errors
+    /// If records of different kinds would follow one another.
     pub(crate) fn output_start(&self, inputs: &[Input]) -> Result<OutputStart> {
+        refuse_mixed(inputs)?;
+        if self.settings.keys_only {
+            // Keys are lines without a header.
+            return Ok(OutputStart::default());
+        }
         let Some(before) = &self.settings.appended_to else {
             return Ok(OutputStart::of(inputs, None, self.settings.progress));
         };
@@ -215,9 +252,10 @@ impl<'a> JobContext<'a> {
     /// appended to.
     pub(crate) fn missing_end(&self, inputs: &[Input]) -> Result<Vec<u8>> {
         let Some(before) = &self.settings.appended_to else { return Ok(Vec::new()) };
-        let dialect_of = |input: &Input| {
-            let of_keys = input.table().filter(|table| table.key_columns() > 1);
-            input.csv_dialect().or(of_keys.map(|_| self.settings.keys.fields.dialect()))
+        let dialect_of = |input: &Input| match self.settings.keys_only {
+            true if input.keys().fields.count() == 1 => None,
+            true => Some(input.csv_dialect().unwrap_or(self.key_dialect)),
+            false => input.csv_dialect(),
         };
         // The file may have records of any input, so it has quotes if one does.
         let dialects = inputs.iter().rev().filter_map(dialect_of);
@@ -230,17 +268,86 @@ impl<'a> JobContext<'a> {
     }
 }
 
+/// Returns how the keys of each source are made.
+///
+/// # Errors
+/// If the keys of a source contradict a setting, or never equal those of another.
+fn keys_of(settings: &Settings<'_>, sources: &[Source]) -> Result<Vec<Arc<KeySpec>>> {
+    let keys: Vec<_> = sources.iter().map(|source| source.keys(&settings.keys)).collect();
+    for (source, own) in sources.iter().zip(&keys) {
+        let refused = |problem: &str, advice: Advice| {
+            Err(Error::input(&source.to_string(), problem).advise(advice))
+        };
+        match &own.fields {
+            // The front end has checked the settings.
+            _ if !matches!(source, Source::Keyed(..)) => {}
+            _ if matches!(settings.keys.fields, Fields::Checksum(_)) => {
+                let problem =
+                    "its name says what its keys are, but they are hashes in checksum files";
+                return refused(problem, Advice::Omit(Setting::Sums));
+            }
+            Fields::Columns(_) | Fields::Json(_) if settings.delimiter != b'\n' => {
+                let problem = "its keys are parts of records, which end with LF";
+                return refused(problem, Advice::Omit(Setting::NullDelimiter));
+            }
+            Fields::Columns(columns) => {
+                columns.check().map_err(|problem| Error::input(&source.to_string(), problem))?;
+            }
+            _ => {}
+        }
+        let (count, of_first) = (own.fields.count(), keys[0].fields.count());
+        if count != of_first {
+            let problem = format!(
+                "its keys have {count} {}, which never equal those of {} with {of_first}",
+                if count == 1 { "field" } else { "fields" },
+                sources[0]
+            );
+            return refused(&problem, "name as many fields".into());
+        }
+    }
+    Ok(keys)
+}
+
+/// Advises to correct the name of an input whose keys do not suit it.
+fn of_fragment(error: Error) -> Error {
+    let separator = "write the separator after # as in &separator=;";
+    error
+        .replace_advice(&Advice::Change(Setting::Columns), "change the column after #")
+        .replace_advice(&Advice::Change(Setting::Separator), separator)
+        .replace_advice(&Advice::Specify(Setting::Separator), separator)
+}
+
+/// Returns an error if records of different kinds would follow one another in an output.
+fn refuse_mixed(inputs: &[Input]) -> Result<()> {
+    let Some(first) = inputs.first() else { return Ok(()) };
+    let Some(other) = inputs.iter().find(|input| input.record_kind() != first.record_kind()) else {
+        return Ok(());
+    };
+    let problem = format!(
+        "has {}, which cannot follow the {} of {} in one output",
+        other.record_kind(),
+        first.record_kind(),
+        first.name()
+    );
+    Err(Error::input(other.name(), problem).advise("run one job for each"))
+}
+
 /// Returns the checks of the inputs' first bytes.
 pub(crate) fn content_checks(settings: &Settings<'_>) -> Arc<ContentChecks> {
+    Arc::new(checks_of(settings, &settings.keys.fields, true))
+}
+
+/// Returns the checks of the first bytes of inputs with these fields, which may be tables if `tables`.
+fn checks_of(settings: &Settings<'_>, fields: &Fields, tables: bool) -> ContentChecks {
     let checks = ContentChecks::new(settings.delimiter, settings.text)
         .with_spellings(&settings.spellings)
         .with_left_out(&settings.left_out);
-    Arc::new(match settings.keys.fields {
+    match fields {
         Fields::Line if settings.keys.transforms.is_empty() => checks.with_line_ends(),
         Fields::Line | Fields::Checksum(_) => checks,
-        Fields::Columns(_) => checks.quiet().with_tables(),
-        Fields::Json(_) | Fields::Rows(_) => checks.quiet(),
-    })
+        Fields::Columns(_) if tables => checks.quiet().with_tables(),
+        Fields::Columns(_) | Fields::Json(_) | Fields::Text(_) | Fields::Rows(_) => checks.quiet(),
+    }
 }
 
 /// Returns an error if some keys differ from all others, which a filter cannot tell from equal ones.
@@ -288,24 +395,31 @@ fn note_repeated_names(inputs: &[Input], progress: &dyn Progress) {
 }
 
 /// Reports settings for CSV that have no effect, because all inputs are tables.
-fn note_unused(settings: &Settings<'_>, inputs: &[Input]) {
-    let (Fields::Columns(columns), Some(first)) = (&settings.keys.fields, inputs.first()) else {
-        return;
-    };
-    let Columns { separator, quoting, escape, header, .. } = columns;
+fn note_unused(settings: &Settings<'_>, keys: &[Arc<KeySpec>], inputs: &[Input]) {
     // Keys of several columns are printed as CSV.
-    let unused = *header
-        || !settings.keys_only
-            && (separator.is_some() || *quoting != Quoting::default() || escape.is_some());
-    if unused && inputs.iter().all(Input::is_table) {
+    let is_unused = |keys: &Arc<KeySpec>| match &keys.fields {
+        Fields::Columns(Columns { separator, quoting, escape, header, .. }) => {
+            *header
+                || !settings.keys_only
+                    && (separator.is_some() || *quoting != Quoting::default() || escape.is_some())
+        }
+        _ => false,
+    };
+    if let (true, Some(first)) = (keys.iter().any(is_unused), inputs.first())
+        && inputs.iter().all(Input::is_table)
+    {
         settings.progress.note(Note::CsvSettings { input: first.name() });
     }
 }
 
 /// Returns the function that divides a memory limit for a table. `described`: bytes of what describes
 /// all tables.
-fn table_shares(settings: &Settings<'_>, described: &Arc<AtomicU64>) -> Shares {
-    let (jobs, keys, described) = (settings.jobs, settings.keys.clone(), described.clone());
+fn table_shares(
+    settings: &Settings<'_>,
+    keys: &Arc<KeySpec>,
+    described: &Arc<AtomicU64>,
+) -> Shares {
+    let (jobs, keys, described) = (settings.jobs, keys.clone(), described.clone());
     // Nothing is left of a limit that is too low.
     let none = TableShares { keys: 0, rows: 0, descriptions: 0 };
     Arc::new(move |limit| {

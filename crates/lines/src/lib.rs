@@ -52,10 +52,12 @@
 //! | `seen` | lines that no earlier run has printed |
 //! | `setops` | `common`, `diff` and `dedup` |
 //! | `counts` | how often each distinct line occurs |
+//! | `documents` | repeated parts of documents |
 //! | [`distributed`] | the set operations as functions over ranges of files |
 
 mod counts;
 pub mod distributed;
+mod documents;
 mod error;
 mod files;
 mod filters;
@@ -79,6 +81,7 @@ mod temp;
 mod workers;
 
 pub use counts::{CountJob, CountOrder, CountReport};
+pub use documents::{DocumentJob, DocumentOutputs};
 pub use error::{Advice, Error, ErrorKind, Result, Setting, io_text, is_disk_full, type_names};
 pub use files::{Lock, atomic_file};
 pub use filters::{
@@ -91,13 +94,14 @@ pub use filters::{
 };
 pub use fingerprint::fingerprints;
 pub use input::{
-    CountedLists, LeftOutCounts, LeftOutRecords, Source, Spellings, compressed_extension,
+    CountedLists, KeyFragment, LeftOutCounts, LeftOutRecords, Source, Spellings,
+    compressed_extension, split_fragment,
 };
 pub use job_context::spelling_differences;
 pub use job_progress::{JobProgress, TimeLeft};
 pub use keys::{
     Alike, Column, Columns, Dialect, Fields, HexShape, JsonPointer, JsonValues, KeySpec,
-    OtherShape, Quoting, RecordRules, RowKeys, Spelling, SpellingDifference, Transform,
+    OtherShape, PartUnit, Quoting, RecordRules, RowKeys, Spelling, SpellingDifference, Transform,
     csv_records, json_values, parse_transforms, transform_key, transforms_text,
 };
 pub use memory::{MEMORY_OVERHEAD, MIN_MEMORY, MemoryLimit, memory_for_filter};
@@ -109,8 +113,8 @@ pub use remote::{ObjectUrl, Upload, abort_uploads, upload_memory};
 pub use scan::BadLine;
 pub use seen::{FingerprintLog, SeenCounts, SeenFilter, max_seen_filter, seen};
 pub use setops::{
-    Bounds, Counting, InputEstimate, JobEstimate, Mode, Phase, Report, SetJob, SetOp, Strategy,
-    forget_work,
+    Bounds, Counting, InputEstimate, JobEstimate, Mode, PartCounts, Phase, Report, SetJob, SetOp,
+    Strategy, forget_work,
 };
 pub use settings::Settings;
 pub use temp::{DiskUsage, check_temp_dir};

@@ -690,6 +690,72 @@ fn tables_are_compared_with_lines_and_filters() {
     }
 }
 
+/// Rows, lines, CSV and JSON by their texts, which the names of the inputs select.
+#[test]
+fn rows_are_compared_with_inputs_of_other_keys() {
+    let mut rng = Rng::new(7);
+    let dir = tempfile::tempdir().unwrap();
+    let key: &KeyOf = &|row| vec![row.url.clone()];
+    let strategies = [None, Some(Strategy::Partition), Some(Strategy::Narrow)];
+    for (round, format) in formats().into_iter().cycle().take(27).enumerate() {
+        let count = [0, 40, 4000][rng.below(3)];
+        let a = rows(&mut rng, 0, count);
+        let mut others = vec![];
+        let mut sources = vec![];
+        let source = |name: &str, fragment: &str| {
+            Source::of_name(dir.path().join(format!("{name}{fragment}")), Source::Path).unwrap()
+        };
+        for kind in 0..1 + rng.below(3) {
+            let mut b = rows(&mut rng, 1000, 300);
+            let name = format!("b{kind}");
+            // Lines and CSV have no nulls, lines no line ends.
+            b.retain(|row| kind == 2 || row.url.as_ref().is_some_and(|url| !url.contains('\n')));
+            let text = |row: &Row| row.url.clone().unwrap_or_default();
+            let (text, fragment): (Vec<_>, _) = match kind {
+                0 => (b.iter().map(text).collect(), "#"),
+                1 => {
+                    let quoted = |row: &Row| format!("x;\"{}\"", text(row).replace('"', "\"\""));
+                    (b.iter().map(quoted).collect(), "#2&separator=;&header=no")
+                }
+                _ => {
+                    let json = |row: &Row| match &row.url {
+                        Some(url) => format!("{{\"u\":{url:?}}}"),
+                        None => "{}".to_owned(),
+                    };
+                    (b.iter().map(json).collect(), "#/u")
+                }
+            };
+            std::fs::write(dir.path().join(&name), text.join("\n") + "\n").unwrap();
+            if text.is_empty() {
+                std::fs::write(dir.path().join(&name), "").unwrap();
+            }
+            sources.push(source(&name, fragment));
+            others.push(b);
+        }
+        let path = dir.path().join("a");
+        write_rows(&path, format, &a);
+        let op = [SetOp::Common, SetOp::AtLeast(1), SetOp::Diff][rng.below(3)];
+        let job = SetJob {
+            op,
+            first: vec![source("a", "#url")],
+            others: sources,
+            mode: Mode::Exact { strategy: strategies[rng.below(3)] },
+        };
+        let context = format!("{round} {format:?} {job:?}");
+        let settings = Settings { jobs: 2, ..Settings::new(9 << 20) };
+        let out = dir.path().join("out");
+        let mut kept = File::create(&out).unwrap();
+        let run = job.run(&settings, Outputs::to(&mut kept));
+        run.unwrap_or_else(|error| panic!("{context}: {error}"));
+        let found: Vec<_> = read_rows(&out, format).iter().map(|row| row.id).collect();
+        assert_eq!(found, model(op, &a, &others, key), "{context}");
+        // Rows are no CSV, as `format=csv` says.
+        let first = vec![source("a", "#url&format=csv")];
+        let error = SetJob { first, ..job }.run(&settings, Outputs::to(&mut vec![])).unwrap_err();
+        assert!(error.to_string().contains("expected lines"), "{context}: {error}");
+    }
+}
+
 /// Parquet has types of its own; what the Arrow schema in its metadata calls them does not count.
 #[test]
 fn keys_of_extension_types_are_what_these_mean() {
@@ -769,10 +835,8 @@ fn outputs_of_other_rows_are_errors() {
         assert!(error.ends_with(", not text; specify the output, or set keys_only"), "{error}");
     }
     let keys_only = Settings { keys_only: true, ..settings("id") };
-    for inputs in [&[&b, &c][..], &[&c]] {
-        let error = run(inputs, &keys_only).to_string();
-        assert!(error.ends_with(": has lines, expected a table; leave out keys_only"), "{error}");
-    }
+    let error = run(&[&b, &c], &keys_only).to_string();
+    assert!(error.contains(": has lines, not rows, so its rows cannot follow"), "{error}");
     let mut out = vec![];
     job(&[&a, &b]).run(&keys_only, Outputs::to(&mut out)).unwrap();
     assert_eq!(out, b"0\n1\n2\n3\n4\n");

@@ -353,8 +353,7 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Separator => "separator=",
         Setting::Quote => "quote=",
         Setting::Columns => "column=",
-        // The files of Python's jobs are not tables.
-        Setting::KeysOnly => "keys_only=",
+        Setting::KeysOnly => "keys_only=True",
         Setting::KeyTransform => "key_transform=",
         // Python's jobs have none of these.
         Setting::Sums => "sums=",
@@ -364,6 +363,8 @@ fn argument(setting: Setting) -> &'static str {
         Setting::Empty => "empty=",
         Setting::SkipLines => "skip_lines=",
         Setting::Comment => "comment=",
+        Setting::Unit => "unit=",
+        Setting::JsonKey => "json_key=",
     }
 }
 
@@ -378,9 +379,6 @@ fn advice_text(advice: &Advice) -> String {
             format!("use {}", names.join(" or "))
         }
         Advice::FindCommonLines => "find them with petal.common".to_owned(),
-        Advice::BuildWithTables => {
-            "write the column to a file of lines, or pass it to update() or contains_batch() of a filter".to_owned()
-        }
         other => other.text("pass", argument),
     }
 }

@@ -7,6 +7,7 @@ Examples:
   petal common -c a.txt b.txt c.txt        count the lines that are in all three
   petal common --at-least 2 a b c d        lines of a in two or more of b, c, d
   petal common a.csv b.tsv --column url    records with the same url
+  petal common a.csv#url b.jsonl#/id c#    each with a key of its own
   petal common a.gz b.zst                  gzip, zstd, xz, bzip2 and lz4 inputs
   sort -u x | petal common - b.txt         read a pipe
   petal common --work-dir w --resume a b   if interrupted, run it again
@@ -38,7 +39,9 @@ Examples:
   petal dedup a.jsonl --json-key /user/id  the first line of each user
   find . -name '*.txt' -print0 | petal dedup --files0-from -
                                            the lines of all these files
-  petal dedup a --dupes-output again       also write the repeated lines";
+  petal dedup a --dupes-output again       also write the repeated lines
+  petal dedup *.jsonl --json-key /text --unit line -o out
+                                           texts without repeated lines";
 pub(super) const COUNT_EXAMPLES: &str = "\
 Examples:
   petal count access.log                   in the order of first appearance

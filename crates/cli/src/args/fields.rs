@@ -11,13 +11,13 @@ pub(crate) struct FieldArgs {
     #[arg(long, value_name = "LIST", value_parser = parse_columns, conflicts_with = "null")]
     column: Option<ColumnList>,
     /// The byte between columns, e.g. ';' or tab [default: from file name or first records]
-    #[arg(long, value_name = "CHAR", value_parser = parse_byte, requires = "column")]
+    #[arg(long, value_name = "CHAR", value_parser = Columns::parse_byte, requires = "column")]
     separator: Option<u8>,
     /// The byte around columns, or none [default: '"', but none if tabs separate them]
     #[arg(long, value_name = "none|CHAR", value_parser = parse_quote, requires = "column")]
     quote: Option<Quoting>,
     /// The byte after this one has no special meaning, e.g. '\\' [default: none]
-    #[arg(long, value_name = "CHAR", value_parser = parse_byte, requires = "column")]
+    #[arg(long, value_name = "CHAR", value_parser = Columns::parse_byte, requires = "column")]
     escape: Option<u8>,
     /// The first record of each input is a header [default: yes if --column has names]
     #[arg(long, requires = "column")]
@@ -30,11 +30,12 @@ pub(crate) struct FieldArgs {
     json_key: Vec<JsonPointer>,
 }
 
-/// How rows of Parquet and Arrow files are printed.
+/// How records are printed.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RowArgs {
-    /// Print only the columns of --column of Parquet or Arrow rows, one line for each
-    #[arg(long, requires = "column")]
+    /// Print only the key of each record: one field as it is, several as CSV, without
+    /// a header
+    #[arg(long)]
     pub(crate) keys_only: bool,
 }
 
@@ -46,16 +47,8 @@ fn parse_columns(list: &str) -> Result<ColumnList, String> {
     Columns::parse_list(list).map(ColumnList)
 }
 
-fn parse_byte(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"tab" | b"\\t" => Ok(b'\t'),
-        [byte] => Ok(*byte),
-        _ => Err("expected one byte, e.g. ';' or tab".to_owned()),
-    }
-}
-
 fn parse_quote(text: &str) -> Result<Quoting, String> {
-    if text == "none" { Ok(Quoting::None) } else { parse_byte(text).map(Quoting::Byte) }
+    if text == "none" { Ok(Quoting::None) } else { Columns::parse_byte(text).map(Quoting::Byte) }
 }
 
 /// Returns what is wrong with the fields that a command was given.

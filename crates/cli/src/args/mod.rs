@@ -4,6 +4,7 @@
 
 mod compress;
 mod count;
+mod documents;
 mod examples;
 mod fields;
 mod filters;
@@ -36,6 +37,7 @@ use crate::process::streams::is_stdout_closed;
 
 pub(crate) use compress::{CompressArgs, CompressionArg};
 pub(crate) use count::{CountArgs, CountSort};
+pub(crate) use documents::DocumentArgs;
 use examples::*;
 pub(crate) use fields::{FieldArgs, RowArgs};
 pub(crate) use filters::{
@@ -43,7 +45,7 @@ pub(crate) use filters::{
     InfoArgs, MergeArgs, NoteArgs, RemoveArgs, SeenArgs, ShrinkArgs, VerifyArgs,
 };
 pub(crate) use foreign::{ForeignArgs, FormatArg};
-pub(crate) use inputs::{Inputs, ListArgs, SetInputs};
+pub(crate) use inputs::{Inputs, ListArgs, SetInputs, source};
 use keys::KeyArgs;
 pub(crate) use manual::{completions, man_page, man_pages};
 pub(crate) use plan::PlanArgs;
@@ -60,7 +62,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 }
 
 pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
-    let args: Vec<_> = args.into_iter().collect();
+    let args: Vec<_> = args.into_iter().map(inputs::stdin_with_fragment).collect();
     read(&args).map_err(|error| {
         if error.use_stderr() {
             hints::print(&error, &args);

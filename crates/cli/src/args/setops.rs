@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use petal_lines::{SetOp, Source, Strategy};
+use petal_lines::{SetOp, Strategy};
 
-use super::{CompressArgs, EngineArgs, FieldArgs, Inputs, RowArgs, SetInputs};
+use super::{CompressArgs, DocumentArgs, EngineArgs, FieldArgs, Inputs, RowArgs, SetInputs};
 use crate::text::{parse_count, parse_rate};
 
 /// Options of jobs that have an approximate mode.
@@ -108,24 +108,16 @@ pub(crate) struct CommonArgs {
 pub(crate) struct SymDiffArgs {
     /// Input whose lines are printed first, in its order
     #[arg(value_name = "A")]
-    first: PathBuf,
+    pub(crate) first: PathBuf,
     /// Input whose lines are printed after those of A, in its order
     #[arg(value_name = "B")]
-    second: PathBuf,
+    pub(crate) second: PathBuf,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-}
-
-impl SymDiffArgs {
-    /// Returns both inputs.
-    pub(crate) fn inputs(&self) -> (Vec<Source>, Vec<Source>) {
-        let one = |path: &PathBuf| vec![Source::from_arg(path)];
-        (one(&self.first), one(&self.second))
-    }
 }
 
 /// One of equal lines.
@@ -160,6 +152,8 @@ pub(crate) struct DedupArgs {
     /// with -o
     #[arg(long, value_name = "FILE")]
     pub(crate) dupes_output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) documents: DocumentArgs,
     #[command(flatten)]
     pub(crate) approx: ApproxArgs,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::args::AddArgs;
 use crate::error::{Failure, Outcome, Result};
-use crate::files::inputs::inputs;
+use crate::files::inputs::{inputs, key_list};
 use crate::files::output::Output;
 use crate::files::{filter_file, foreign_file, key_fields, key_transforms, lock, spelling};
 use crate::terminal::progress::ProgressReporter;
@@ -16,7 +16,7 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
     let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
     let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
-    let members = args.assert_members.file.as_ref().map(Source::from_arg);
+    let members = key_list(args.assert_members.file.as_ref())?;
     let mut all = inputs.clone();
     all.extend(members.iter().cloned().chain(args.inputs.lists.source()));
     Source::check_streams(&all)?;
@@ -41,12 +41,13 @@ pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let (mut filter, metadata) = filter_file::read(&args.filter, &args.secret)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
     let inserted = filter.as_dyn().inserted();
+    let keys = (&*settings.keys, &inputs[..]);
     let recorded = recorded_spelling(&metadata, inserted);
     let metadata = if inserted == 0 {
-        key_fields::first(&metadata, &settings.keys)
+        key_fields::first(&metadata, keys)
     } else {
-        key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
-        key_fields::added(&metadata, &settings.keys)
+        key_fields::note_if_different(&args.filter, &metadata, keys, &progress);
+        key_fields::added(&metadata, keys)
     };
     if recorded_log_id(&metadata).is_some() {
         return Err(Failure::Message(format!(

@@ -12,7 +12,7 @@ use crate::process::hidden_terminal::HiddenTerminal;
 
 /// Returns whether keys are typed.
 pub(super) fn are_typed(inputs: &[Source]) -> bool {
-    inputs.contains(&Source::Stdin) && std::io::stdin().is_terminal()
+    inputs.iter().any(|input| *input.place() == Source::Stdin) && std::io::stdin().is_terminal()
 }
 
 /// Returns an error for what goes with lines only: typed passwords would be shown.

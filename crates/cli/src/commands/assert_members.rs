@@ -39,7 +39,7 @@ pub(super) fn in_foreign<B: AsRef<[u8]> + Send + Sync>(
     let others = filter.header().key_types.iter().filter(|other| **other != filter.key_type());
     let mut matching = Vec::new();
     // Only a file can be read a second time.
-    let is_file = matches!(members, Source::Path(path) if path.is_file());
+    let is_file = matches!(members.place(), Source::Path(path) if path.is_file());
     for &key_type in others.filter(|_| is_file) {
         let other = ForeignFilter::from_bytes(filter.as_bytes(), Some(filter.format()))?;
         let other = ForeignLines(other.with_key_type(key_type));

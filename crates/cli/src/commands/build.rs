@@ -11,9 +11,9 @@ use petal_lines::{
 
 use super::{bad_note, filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
-use crate::error::{Failure, Outcome, Result};
-use crate::files::inputs::{input_paths, sources};
-use crate::files::output::Output;
+use crate::error::{Outcome, Result};
+use crate::files::inputs::{input_paths, key_list, sources};
+use crate::files::output::{Output, refuse_bad_file};
 use crate::files::{filter_file, secret_file, spelling};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -30,22 +30,18 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
         (files.clone(), files)
     };
     let mut settings = settings(&args.engine, &args.fields, &files, &progress)?;
-    if settings.left_out.writes_to(&args.output) {
-        return Err(Failure::Message(format!(
-            "{}: is used for two outputs; name another file",
-            args.output.display()
-        )));
-    }
+    refuse_bad_file(&args.output, &settings.left_out)?;
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, (&files, &inputs), &progress);
     }
-    let mut spec = filter_spec(args);
+    let mut spec = filter_spec(args)?;
     // Settings are checked before any input is read.
     spec.filter_type()?;
     let mut all = [&files[..], &spec.not_in].concat();
     all.extend(args.inputs.lists.source());
     Source::check_streams(&all)?;
     let secret = secret_file::path(args.secret_file.as_deref()).filter(|_| args.keyed);
+    secret.as_deref().map_or(Ok(()), |path| refuse_bad_file(path, &settings.left_out))?;
     all.extend(secret.clone().map(Source::Path));
     let mut output = Output::open(Some(&args.output), &all)?;
     if let Some(path) = secret {
@@ -66,7 +62,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     warn_if_rate_is_high(args, filter.as_dyn(), &progress);
     saturation::note_if_saturated(&filter, &progress);
     let (spelling, inserted) = (settings.spellings.of(&inputs), filter.as_dyn().inserted());
-    let metadata = with_spelling(&filter_metadata(&settings.keys), spelling, inserted);
+    let metadata = with_spelling(&filter_metadata(&settings.keys, &inputs), spelling, inserted);
     let metadata = with_query_transforms(&metadata, &args.query_transform);
     let metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     filter_file::write(filter.as_dyn(), &metadata, &mut output, &args.output)?;
@@ -77,8 +73,8 @@ pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn filter_spec(args: &BuildArgs) -> FilterSpec {
-    FilterSpec {
+fn filter_spec(args: &BuildArgs) -> Result<FilterSpec> {
+    Ok(FilterSpec {
         filter_type: args.filter_type.map(FilterTypeArg::filter_type),
         capacity: args.capacity,
         fpr: args.fpr,
@@ -92,11 +88,11 @@ fn filter_spec(args: &BuildArgs) -> FilterSpec {
         window: args.window,
         last: args.last,
         now: args.clock.now(),
-        not_in: args.not_in.iter().map(Source::from_arg).collect(),
+        not_in: key_list(args.not_in.as_ref())?.into_iter().collect(),
         seed: args.seed.unwrap_or(0),
         keyed: args.keyed,
         own_hash: None,
-    }
+    })
 }
 
 /// Builds a filter of another program.
@@ -109,14 +105,15 @@ fn build_foreign(
 ) -> Result<Outcome> {
     foreign::check_options(args, format)?;
     let mut all = files.to_vec();
-    all.extend(args.not_in.as_ref().map(Source::from_arg));
+    let not_in = key_list(args.not_in.as_ref())?;
+    all.extend(not_in.clone());
     Source::check_streams(&all)?;
     let output = match args.gzip {
         true => Output::open_as_named(&args.output, &all)?,
         false => Output::open(Some(&args.output), &all)?,
     };
     let planned = args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR);
-    let filter = match &args.not_in {
+    let filter = match &not_in {
         Some(others) => {
             let filter = foreign::cascade(args, settings, inputs, others);
             progress.finish();

@@ -13,7 +13,7 @@ use super::{advance, ask, assert_members, foreign, is_terminal, print, prints_li
 use crate::args::CheckArgs;
 use crate::error::{Outcome, Result};
 use crate::files::foreign_file::{self, AnyFile, Bytes, ForeignLines};
-use crate::files::inputs::inputs;
+use crate::files::inputs::{inputs, key_list};
 use crate::files::output::{LineOutputs, Output, name_output};
 use crate::files::{filter_file, key_fields, key_transforms, spelling};
 use crate::terminal::progress::ProgressReporter;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
             all.map(|(filter, own)| (&*filter.name, filter.spelling(), &own[..])).collect();
         key_transforms::take_checksums(&all, &mut settings)?;
     }
-    let members = args.assert_members.file.as_ref().map(Source::from_arg);
+    let members = key_list(args.assert_members.file.as_ref())?;
     let assert_members = || match (&members, &members_settings, &filters[..]) {
         (Some(members), Some(settings), [filter]) => filter.assert_members(settings, members),
         _ => Ok(()),
@@ -59,11 +59,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let digests = of_queries.clone().flatten().filter(|transform| transform.is_digest());
     let digests: Vec<_> = digests.collect();
     if ask::are_typed(&inputs) && !digests.is_empty() {
-        ask::refuse_options(args, &inputs, &settings.keys.fields)?;
+        ask::refuse_options(args, &inputs, &inputs[0].keys(&settings.keys).fields)?;
         assert_members()?;
         return ask::run(&group(&filters, of_queries.cloned()), &digests);
     }
-    let allow_list = args.allow.as_ref().map(Source::from_arg);
+    let allow_list = key_list(args.allow.as_ref())?;
     let mut all = inputs.clone();
     all.extend(paths.iter().map(|path| Source::from_arg(*path)));
     all.extend(allow_list.clone());
@@ -106,7 +106,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
     let CheckCounts { found, .. } = checked.map_err(failed)?;
     for filter in &filters {
         if let Some(metadata) = filter.metadata() {
-            let keys = &settings.keys;
+            let keys = (&*settings.keys, &inputs[..]);
             key_fields::note_if_not_found(&filter.name, metadata, keys, is_found, &progress);
         }
     }

@@ -84,7 +84,7 @@ pub(super) fn cascade(
     args: &BuildArgs,
     settings: &Settings<'_>,
     inputs: &[Source],
-    others: &Path,
+    others: &Source,
 ) -> Result<ForeignLines<Vec<u8>>> {
     /// Bytes that building takes for each key, beside the key itself.
     const BYTES_PER_KEY: u64 = 64;
@@ -92,7 +92,8 @@ pub(super) fn cascade(
     let members = LineBuffer::read(settings, inputs, available, BYTES_PER_KEY)?;
     let used = members.memory_usage() + BYTES_PER_KEY * members.len() as u64;
     let available = available.saturating_sub(used);
-    let others = LineBuffer::read(settings, &[Source::from_arg(others)], available, BYTES_PER_KEY)?;
+    let others =
+        LineBuffer::read(settings, std::slice::from_ref(others), available, BYTES_PER_KEY)?;
     let defaults = CascadeOptions::default();
     let rate = args.fpr.unwrap_or(defaults.rate);
     let options = CascadeOptions { rate, limit: memory_limit(args), ..defaults };

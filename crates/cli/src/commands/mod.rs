@@ -7,6 +7,7 @@ mod build;
 mod check;
 mod compare;
 mod count;
+mod documents;
 mod estimate;
 mod explain;
 mod foreign;
@@ -50,7 +51,10 @@ pub(crate) fn run(args: Cli) -> Result<Outcome> {
         Command::Common(args) => setops::common(&args),
         Command::Diff(args) => setops::compare(SetOp::Diff, &args),
         Command::Symdiff(args) => setops::symdiff(&args),
-        Command::Dedup(args) => setops::dedup(&args),
+        Command::Dedup(args) => match args.documents.unit {
+            Some(unit) => documents::run(&args, unit.into()),
+            None => setops::dedup(&args),
+        },
         Command::Count(args) => count::run(&args),
         Command::Build(args) => build::run(&args),
         Command::Add(args) => add::run(&args),

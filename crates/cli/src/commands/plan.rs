@@ -174,17 +174,6 @@ fn layout(plan: &Plan) -> String {
     }
 }
 
-fn bits_per_key(plan: &Plan) -> f64 {
-    plan.bits() as f64 / plan.best_capacity() as f64
-}
-
-/// The rate at the capacity, and at twice as many keys; `None` for types that take no more keys.
-fn rates(plan: &Plan) -> (f64, Option<f64>) {
-    let capacity = plan.best_capacity();
-    let double = (!plan.filter_type().is_fixed()).then(|| capacity.saturating_mul(2));
-    (plan.expected_fpr(capacity), double.map(|keys| plan.expected_fpr(keys)))
-}
-
 fn curve(plan: &Plan) -> Option<RateCurve<'_>> {
     let name = plan.filter_type().name().to_owned();
     let takes_keys = !plan.filter_type().is_fixed();
@@ -192,16 +181,15 @@ fn curve(plan: &Plan) -> Option<RateCurve<'_>> {
 }
 
 fn to_json(plan: &Plan) -> Value {
-    let (fpr, double) = rates(plan);
     json!({
         "type": plan.filter_type().name(),
         "capacity": plan.best_capacity(),
-        "fpr": fpr,
-        "fpr_at_double_capacity": double,
+        "fpr": plan.expected_fpr(plan.best_capacity()),
+        "fpr_at_double_capacity": plan.fpr_at_double_capacity(),
         "size_bytes": plan.size_bytes(),
         "file_bytes": plan.file_bytes(),
         "bits": plan.bits(),
-        "bits_per_key": bits_per_key(plan),
+        "bits_per_key": plan.bits_per_key(),
         "probes": plan.probes(),
     })
 }
@@ -212,11 +200,13 @@ fn rows(plans: &[Plan]) -> Vec<(&'static str, Vec<String>)> {
     let rows: [(&str, Value); 9] = [
         ("type", |plan| plan.filter_type().name().to_owned()),
         ("capacity", |plan| text::count(plan.best_capacity())),
-        ("fpr", |plan| text::rate(rates(plan).0)),
-        ("fpr at 2x capacity", |plan| rates(plan).1.map_or("-".to_owned(), text::rate)),
+        ("fpr", |plan| text::rate(plan.expected_fpr(plan.best_capacity()))),
+        ("fpr at 2x capacity", |plan| {
+            plan.fpr_at_double_capacity().map_or("-".to_owned(), text::rate)
+        }),
         ("memory", |plan| text::size(plan.size_bytes())),
         ("file on disk", |plan| text::size(plan.file_bytes())),
-        ("bits per key", |plan| text::significant(bits_per_key(plan))),
+        ("bits per key", |plan| text::significant(plan.bits_per_key())),
         ("probes", |plan| plan.probes().map_or("-".to_owned(), |probes| probes.to_string())),
         ("layout", layout),
     ];

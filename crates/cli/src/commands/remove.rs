@@ -35,7 +35,8 @@ pub(super) fn run(args: &RemoveArgs) -> Result<Outcome> {
     settings.memory_limit = left.map_err(&swapped)?;
     let (mut filter, metadata) = filter_file::read(&args.filter, &args.secret).map_err(&swapped)?;
     key_transforms::adopt(&args.filter, &metadata, &mut settings)?;
-    key_fields::note_if_different(&args.filter, &metadata, &settings.keys, &progress);
+    let keys = (&*settings.keys, &inputs[..]);
+    key_fields::note_if_different(&args.filter, &metadata, keys, &progress);
     check_supports_removal(&mut filter).map_err(Failure::of_file(&args.filter))?;
     let inserted = filter.as_dyn().inserted();
     let recorded = recorded_spelling(&metadata, inserted);

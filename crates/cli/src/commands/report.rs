@@ -22,7 +22,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Outcome> {
         // Not `io::Stdin`, which reads nothing from a closed input.
         Source::Stdin => read(io::stdin().as_fd().try_clone_to_owned().map(File::from)),
         Source::Path(path) => read(File::open(path)),
-        Source::Object(_) | Source::Counted(_) => {
+        Source::Object(_) | Source::Counted(_) | Source::Keyed(..) => {
             Err("cannot read: is no file; copy the report to a file".to_owned())
         }
     };

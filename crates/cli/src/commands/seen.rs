@@ -22,7 +22,9 @@ use crate::args::SeenArgs;
 use crate::error::{Failure, Outcome, Result, cannot_write, io_text};
 use crate::files::inputs::inputs;
 use crate::files::lock;
-use crate::files::output::{Output, STDOUT, finish_file, is_at_end, name_output, readable};
+use crate::files::output::{
+    Output, STDOUT, finish_file, is_at_end, name_output, readable, refuse_bad_file,
+};
 use crate::files::{filter_file, foreign_file, key_fields, key_transforms, spelling};
 use crate::process::signal;
 use crate::terminal::progress::ProgressReporter;
@@ -33,19 +35,24 @@ pub(super) fn run(args: &SeenArgs) -> Result<Outcome> {
     let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
     let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
     settings.follow = args.follow;
-    if args.follow && inputs.contains(&Source::Stdin) {
+    if args.follow && inputs.iter().any(|input| *input.place() == Source::Stdin) {
         let text = "standard input cannot be followed; name a file, or leave out --follow";
         return Err(Failure::Message(text.to_owned()));
     }
     filter_file::refuse_address(&args.filter)?;
     let path = lock::target(&args.filter)?;
+    for file in [&path, &beside(&path, "exact")] {
+        refuse_bad_file(file, &settings.left_out)?;
+    }
     // A dry run reads the files, which other runs only replace as a whole: the log after the filter.
     // With a log newer or older than the filter, a line of the other run may still count as new.
     let _lock = (!args.dry_run).then(|| lock::take(&path)).transpose()?;
     let swapped = foreign_file::explain_swapped("seen", &args.filter, &inputs);
-    let (mut memory, mut files) = SeenFiles::open(args, path, &mut settings).map_err(swapped)?;
-    key_fields::note_if_different(&args.filter, &files.metadata, &settings.keys, &progress);
-    let metadata = key_fields::added(&files.metadata, &settings.keys);
+    let (mut memory, mut files) =
+        SeenFiles::open(args, path, &inputs, &mut settings).map_err(swapped)?;
+    let keys = (&*settings.keys, &inputs[..]);
+    key_fields::note_if_different(&args.filter, &files.metadata, keys, &progress);
+    let metadata = key_fields::added(&files.metadata, keys);
     files.metadata = args.notes.noted(&metadata).map_err(bad_note)?;
     let recorded = recorded_spelling(&files.metadata, memory.filter.as_dyn().inserted());
     // The filter file is checked before any line is read.
@@ -133,19 +140,27 @@ impl SeenFiles {
     fn open(
         args: &SeenArgs,
         path: PathBuf,
+        inputs: &[Source],
         settings: &mut Settings<'_>,
     ) -> Result<(SeenFilter, Self)> {
         let exact = beside(&path, "exact");
         let mut files = Self { path, exact, metadata: String::new(), fresh: false };
         let memory = match fs::metadata(&files.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => files.create(args, settings),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                files.create(args, inputs, settings)
+            }
             _ => files.open_existing(args, settings),
         };
         Ok((memory?, files))
     }
 
     /// Creates the filter in the first run.
-    fn create(&mut self, args: &SeenArgs, settings: &Settings<'_>) -> Result<SeenFilter> {
+    fn create(
+        &mut self,
+        args: &SeenArgs,
+        inputs: &[Source],
+        settings: &Settings<'_>,
+    ) -> Result<SeenFilter> {
         let shown = self.path.display();
         if let Some(orphan) = self.open_log()?
             && !orphan.is_empty()
@@ -170,7 +185,7 @@ impl SeenFiles {
         })?;
         let filter = new_filter(args, keys, settings)?;
         let log = args.exact.then(FingerprintLog::new).transpose()?;
-        self.metadata = filter_metadata(&settings.keys);
+        self.metadata = filter_metadata(&settings.keys, inputs);
         if let Some(log) = &log {
             self.metadata = with_log_id(&self.metadata, log.pair_id());
         }

@@ -21,7 +21,7 @@ use crate::args::{
     SetInputs, SymDiffArgs,
 };
 use crate::error::{Failure, Outcome, Result, cannot_write};
-use crate::files::inputs::{compared, inputs};
+use crate::files::inputs::{compared, inputs, sources};
 use crate::files::output::{LineOutputs, Output, name_output};
 use crate::html::JobReport;
 use crate::process::memory;
@@ -65,9 +65,10 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
 }
 
 pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
-    let (first, others) = args.inputs();
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
     let approx = &ApproxArgs::default();
+    let [first, others] = [&args.first, &args.second].map(|path| sources(vec![path.clone()]));
+    let (first, others) = (first?, others?);
     Job {
         op: SetOp::SymDiff,
         first,
@@ -147,8 +148,7 @@ impl Job<'_> {
         let mut kept = kept_path.map(|path| outputs.open(path, &all)).transpose()?;
         let mut rest = dupes.map(|path| outputs.open(Some(path), &all)).transpose()?;
         let report_path = result.report.as_deref();
-        let mut report_output =
-            report_path.map(|path| Output::open(Some(path), &all)).transpose()?;
+        let report_output = report_path.map(|path| Output::open(Some(path), &all)).transpose()?;
 
         let sinks = Outputs {
             kept: kept.as_mut().map(|output| output.writer()),
@@ -172,15 +172,13 @@ impl Job<'_> {
         if result.count {
             print(&format!("{}\n", report.kept))?;
         }
-        if let Some(output) = &mut report_output {
-            let name = result.report.as_deref().unwrap_or(Path::new("-")).display();
-            let run = Run { op, inputs: &all, report: &report, settings: &settings, ended };
-            let written = output.write_all(run.json(&samples).as_bytes());
-            written.map_err(|error| Failure::Message(cannot_write(&name.to_string(), &error)))?;
-        }
         // The work directory is removed next, so the outputs must be on disk.
         let synced = result.work_dir.is_some();
-        let outputs = [kept, rest, report_output].into_iter().flatten();
+        let report_output = report_output.map(|output| {
+            let run = Run { op, inputs: &all, report: &report, settings: &settings, ended };
+            run.write(&samples, output)
+        });
+        let outputs = [kept, rest, report_output.transpose()?].into_iter().flatten();
         outputs.into_iter().try_for_each(|output| output.finish_synced(synced))?;
         result.work_dir.as_deref().into_iter().for_each(forget_work);
         if approx.approx {
@@ -249,15 +247,22 @@ impl OutputId {
 }
 
 /// A finished job, for its report.
-struct Run<'a> {
-    op: SetOp,
-    inputs: &'a [Source],
-    report: &'a Report,
-    settings: &'a Settings<'a>,
-    ended: Instant,
+pub(super) struct Run<'a> {
+    pub(super) op: SetOp,
+    pub(super) inputs: &'a [Source],
+    pub(super) report: &'a Report,
+    pub(super) settings: &'a Settings<'a>,
+    pub(super) ended: Instant,
 }
 
 impl Run<'_> {
+    /// Writes the report to an output, which is returned.
+    pub(super) fn write(&self, samples: &[Sample], mut output: Output) -> Result<Output> {
+        let written = output.write_all(self.json(samples).as_bytes());
+        written.map_err(|error| Failure::Message(cannot_write(output.name(), &error)))?;
+        Ok(output)
+    }
+
     /// Returns the report as JSON, with the inputs, the memory, the disk and the number of threads.
     fn json(&self, samples: &[Sample]) -> String {
         let Self { op, inputs, report, settings, .. } = self;

@@ -62,6 +62,8 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Empty => "--empty",
         Setting::SkipLines => "--skip-lines",
         Setting::Comment => "--comment",
+        Setting::Unit => "--unit",
+        Setting::JsonKey => "--json-key",
     }
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn refuse_address(path: &Path) -> Result<()> {
         Source::Object(url) => Err(Failure::Message(format!(
             "{url}: is an address, expected a file; download it first"
         ))),
-        Source::Path(_) | Source::Stdin | Source::Counted(_) => Ok(()),
+        Source::Path(_) | Source::Stdin | Source::Counted(_) | Source::Keyed(..) => Ok(()),
     }
 }
 

@@ -85,8 +85,9 @@ pub(crate) fn explain_swapped<'a>(
     let is_address = matches!(Source::from_arg(filter), Source::Object(_));
     move |failure| {
         let is_damaged = || matches!(foreign_start(filter, any), Ok(None));
-        let other =
-            others.iter().find(|other| matches!(other, Source::Path(path) if is_filter(path)));
+        let other = others
+            .iter()
+            .find(|other| matches!(other.place(), Source::Path(path) if is_filter(path)));
         match other {
             Some(other) if !is_address && !is_damaged() && !is_filter(filter) => {
                 Failure::Message(format!(

@@ -4,15 +4,15 @@
 //! Their order is that of the names, and in a directory that of the bytes of the names in it. Links below a
 //! directory are followed. What is neither a file nor a directory there, such as a FIFO, is left out.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
-use petal_lines::{ErrorKind, LineBuffer, Settings, Source, io_text};
+use petal_lines::{ErrorKind, LineBuffer, Settings, Source, io_text, split_fragment};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::args::{Inputs, ListArgs};
+use crate::args::{Inputs, ListArgs, source};
 use crate::error::{Failure, Result};
 use crate::text;
 
@@ -36,8 +36,8 @@ pub(crate) fn compared(
     lists: &ListArgs,
     memory_limit: u64,
 ) -> Result<(Vec<Source>, Vec<Source>)> {
-    let streams: Vec<_> = first.map(Source::from_arg).into_iter().chain(lists.source()).collect();
-    Source::check_streams(&streams)?;
+    let streams = key_list(first)?.into_iter().chain(lists.source());
+    Source::check_streams(&streams.collect::<Vec<_>>())?;
     let mut others = names(others, lists, memory_limit)?;
     let first = match first {
         Some(first) => first.to_owned(),
@@ -53,15 +53,24 @@ pub(crate) fn compared(
     Ok((sources(expanded(&[first], lists)?)?, sources(expanded(&others, lists)?)?))
 }
 
-/// Returns files of lines as inputs.
+/// Returns files of lines as inputs. Their names may have fragments.
 pub(crate) fn sources(paths: Vec<PathBuf>) -> Result<Vec<Source>> {
-    if let Some(dir) = paths.iter().find(|path| path.is_dir()) {
-        return Err(Failure::Message(format!(
-            "{}: is a directory, expected a file of lines; name the files in it, or add --recursive",
-            dir.display()
-        )));
-    }
-    Ok(paths.into_iter().map(Source::from_arg).collect())
+    let input = |path| {
+        let source = source(path)?;
+        match source.place() {
+            Source::Path(dir) if dir.is_dir() => Err(Failure::Message(format!(
+                "{}: is a directory, expected a file of lines; name the files in it, or add --recursive",
+                dir.display()
+            ))),
+            _ => Ok(source),
+        }
+    };
+    paths.into_iter().map(input).collect()
+}
+
+/// Returns the input of an option that names one.
+pub(crate) fn key_list(path: Option<impl Into<PathBuf>>) -> Result<Option<Source>> {
+    Ok(path.map(|path| source(path)).transpose()?)
 }
 
 /// Returns the files; none if none is named.
@@ -98,7 +107,7 @@ fn names(named: &[PathBuf], lists: &ListArgs, memory_limit: u64) -> Result<Vec<P
     for (at, name) in lines.iter().enumerate() {
         match name {
             b"" => return bad(at, "expected the name of a file, found none; remove it"),
-            b"-" if list == Source::Stdin => {
+            b"-" | [b'-', b'#', ..] if list == Source::Stdin => {
                 return bad(
                     at,
                     "- is standard input, which is the list; save one of them to a file",
@@ -133,15 +142,16 @@ fn read(list: &Source, end: u8, memory_limit: u64) -> Result<LineBuffer> {
     })
 }
 
-/// Replaces directories by the files in and below them, if that was asked for.
+/// Replaces directories by the files in and below them, if that was asked for. Each has the fragment of its directory.
 fn expanded(names: &[PathBuf], lists: &ListArgs) -> Result<Vec<PathBuf>> {
     if !lists.recursive {
         return Ok(names.to_vec());
     }
     let mut paths = Vec::with_capacity(names.len());
     for name in names {
-        if name.is_dir() {
-            add_files(name, &lists.glob, &mut paths)?;
+        let (dir, fragment) = split_fragment(name);
+        if dir.is_dir() {
+            add_files(dir, fragment, &lists.glob, &mut paths)?;
         } else {
             paths.push(name.clone());
         }
@@ -150,12 +160,22 @@ fn expanded(names: &[PathBuf], lists: &ListArgs) -> Result<Vec<PathBuf>> {
 }
 
 /// Adds the files in and below a directory that match a pattern; all files without a pattern.
-fn add_files(dir: &Path, patterns: &[Pattern], paths: &mut Vec<PathBuf>) -> Result<()> {
+fn add_files(
+    dir: &Path,
+    fragment: Option<&OsStr>,
+    patterns: &[Pattern],
+    paths: &mut Vec<PathBuf>,
+) -> Result<()> {
     let before = paths.len();
     for entry in WalkDir::new(dir).follow_links(true).sort_by_file_name() {
         let entry = entry.map_err(|error| unreadable(dir, &error))?;
         if entry.file_type().is_file() && (patterns.is_empty() || is_match(&entry, dir, patterns)) {
-            paths.push(entry.into_path());
+            let mut path = entry.into_path().into_os_string();
+            if let Some(fragment) = fragment {
+                path.push("#");
+                path.push(fragment);
+            }
+            paths.push(path.into());
         }
     }
     if paths.len() == before {

@@ -1,9 +1,9 @@
 //! The fields that the keys of a filter were made of, in its metadata. Values can be looked up wherever
-//! they come from, so other fields are allowed, with a note.
+//! they come from, so other fields are allowed, with a note. The keys of a job are those of its settings and its inputs.
 
 use std::path::Path;
 
-use petal_lines::{KeySpec, METADATA, filter_metadata, recorded_keys, with_keys_of};
+use petal_lines::{KeySpec, METADATA, Source, filter_metadata, recorded_keys, with_keys_of};
 
 use crate::terminal::progress::ProgressReporter;
 
@@ -11,10 +11,10 @@ use crate::terminal::progress::ProgressReporter;
 pub(crate) fn note_if_different(
     path: &Path,
     metadata: &str,
-    keys: &KeySpec,
+    keys: (&KeySpec, &[Source]),
     progress: &ProgressReporter,
 ) {
-    let others = ("those of this job", &*filter_metadata(keys));
+    let others = ("those of this job", &*filter_metadata(keys.0, keys.1));
     if let Some(difference) = Difference::of((path, metadata), others) {
         difference.print(progress);
     }
@@ -25,11 +25,11 @@ pub(crate) fn note_if_different(
 pub(crate) fn note_if_not_found(
     path: &Path,
     metadata: &str,
-    keys: &KeySpec,
+    keys: (&KeySpec, &[Source]),
     found: bool,
     progress: &ProgressReporter,
 ) {
-    let others = ("those of this job", &*filter_metadata(keys));
+    let others = ("those of this job", &*filter_metadata(keys.0, keys.1));
     let difference = Difference::of((path, metadata), others);
     if let Some(difference) = difference.filter(|difference| difference.never_equal || !found) {
         difference.print(progress);
@@ -49,16 +49,16 @@ pub(crate) fn note_if_filters_differ(
 }
 
 /// Returns the metadata of a filter whose first keys are those of a job.
-pub(crate) fn first(metadata: &str, keys: &KeySpec) -> String {
+pub(crate) fn first(metadata: &str, keys: (&KeySpec, &[Source])) -> String {
     match recorded_keys(metadata)[..] {
         [] => metadata.to_owned(),
-        _ => filter_metadata(keys),
+        _ => filter_metadata(keys.0, keys.1),
     }
 }
 
 /// Returns the metadata of a filter to which keys of a job were added.
-pub(crate) fn added(metadata: &str, keys: &KeySpec) -> String {
-    with_keys_of(metadata, &filter_metadata(keys))
+pub(crate) fn added(metadata: &str, keys: (&KeySpec, &[Source])) -> String {
+    with_keys_of(metadata, &filter_metadata(keys.0, keys.1))
 }
 
 /// How the keys of a filter differ from others.

@@ -27,7 +27,7 @@ pub(crate) struct LineOutputs {
     compress: CompressArgs,
     memory_limit: u64,
     jobs: usize,
-    left_out: LeftOutRecords,
+    pub(super) left_out: LeftOutRecords,
 }
 
 impl LineOutputs {
@@ -70,12 +70,7 @@ impl LineOutputs {
 
     /// Opens the path, or standard output. Fails if the output is also an input.
     pub(crate) fn open(&self, path: Option<&Path>, inputs: &[Source]) -> Result<Output> {
-        if let Some(path) = path.filter(|path| self.left_out.writes_to(path)) {
-            return Err(Failure::Message(format!(
-                "{}: is used for two outputs; name another file",
-                path.display()
-            )));
-        }
+        path.map_or(Ok(()), |path| refuse_bad_file(path, &self.left_out))?;
         let compression = self.compression(path)?;
         let output = Output::open_named(path, inputs, self.memory_limit)?;
         let Some(compression) = compression else { return Ok(output) };
@@ -103,6 +98,17 @@ impl LineOutputs {
                  the extension, and compress the file afterwards"
             ),
         }))
+    }
+}
+
+/// Returns an error if a file that a command writes is that of `--bad-records`.
+pub(crate) fn refuse_bad_file(path: &Path, left_out: &LeftOutRecords) -> Result<()> {
+    match left_out.writes_to(path) {
+        true => Err(Failure::Message(format!(
+            "{}: is used for two outputs; name another file",
+            path.display()
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -232,7 +238,8 @@ impl Output {
 
     fn upload(url: &ObjectUrl, inputs: &[Source], memory_limit: u64) -> Result<Self> {
         let name = url.to_string();
-        if inputs.iter().any(|input| matches!(input, Source::Object(input) if input == url)) {
+        if inputs.iter().any(|input| matches!(input.place(), Source::Object(input) if input == url))
+        {
             return Err(Failure::Message(format!(
                 "{name}: is the same object as an input; write to another object"
             )));

@@ -242,6 +242,64 @@ fn job(dir: &TestDir, seed: u64) {
 }
 
 #[test]
+fn keys_are_printed_as_lines() {
+    let dir = TestDir::new();
+    dir.write(
+        "a.csv",
+        "\u{feff}id,url,lang\n1,\"http://a,b\",en\n2,http://c,\n3,\"http://a,b\",fr\n4,\"say \"\"x\"\"\",de",
+    );
+    dir.write("t.tsv", "1\tx,y\n2\t\"z\"\n");
+    dir.write(
+        "d.jsonl",
+        "{\"u\":\"a\\u00e9\\\"\",\"n\":1.50}\n{\"u\":null,\"n\":[1, 2]}\n{\"u\":\"\",\"n\":{}}\n",
+    );
+    dir.write("two.csv", "a,b\n\"x\ny\",1\n");
+    dir.write("keys", "http://a,b\n");
+    dir.run("build -q -o f.petal keys").ok();
+    for (args, expected) in [
+        ("dedup a.csv --column url", "http://a,b\nhttp://c\nsay \"x\"\n"),
+        (
+            "dedup a.csv --column lang,url",
+            "en,\"http://a,b\"\n,http://c\nfr,\"http://a,b\"\nde,\"say \"\"x\"\"\"\n",
+        ),
+        ("common a.csv#url keys", "http://a,b\n"),
+        ("check f.petal a.csv --column url", "http://a,b\nhttp://a,b\n"),
+        ("check -v f.petal a.csv --column url", "http://c\nsay \"x\"\n"),
+        ("seen -q --exact -n 9 state a.csv --column 2", "url\nhttp://a,b\nhttp://c\nsay \"x\"\n"),
+        ("dedup t.tsv --column 2", "x,y\n\"z\"\n"),
+        ("dedup d.jsonl --json-key /u", "a\u{e9}\"\nnull\n\n"),
+        ("dedup d.jsonl --json-key /n", "1.50\n[1,2]\n{}\n"),
+        (
+            "dedup d.jsonl --json-key /n --json-key /u",
+            "1.50,\"a\u{e9}\"\"\"\n\"[1,2]\",null\n{},\n",
+        ),
+        ("dedup keys", "http://a,b\n"),
+        ("count a.csv --column url", "2\thttp://a,b\n1\thttp://c\n1\tsay \"x\"\n"),
+        ("count a.csv --column lang,url --top 1", "1,en,\"http://a,b\"\n"),
+        ("count d.jsonl --json-key /u --top 1", "1\ta\u{e9}\"\n"),
+    ] {
+        assert_eq!(dir.run(&format!("{args} --keys-only -q")).text(), expected, "{args}");
+    }
+    for inputs in ["two.csv", "a.csv two.csv"] {
+        let error = dir.run(&format!("dedup {inputs} --column 1 --header --keys-only")).failure();
+        let text = "a key has a line end, so it cannot be printed as a line: 'x\\ny'; leave out --keys-only";
+        assert!(error.ends_with(text), "{error}");
+        assert_eq!(error.contains("two.csv: "), inputs == "two.csv", "{error}");
+    }
+    // Keys that are appended to a file follow its last line, whatever is in it.
+    for (before, expected) in [("", "\"x\n"), ("old", "old\n\"x\n"), ("a\"b\n", "a\"b\n\"x\n")] {
+        dir.write("quote.jsonl", "{\"u\":\"\\\"x\"}\n");
+        dir.write("out", before);
+        let args = "seen -q -n 9 --keys-only --json-key /u";
+        dir.sh(&format!("rm -f state2; \"$petal\" {args} state2 quote.jsonl >> out")).ok();
+        assert_eq!(String::from_utf8(dir.read("out")).unwrap(), expected);
+        dir.write("more.jsonl", "{\"u\":\"fgh\"}\n");
+        dir.sh(&format!("\"$petal\" {args} state2 more.jsonl >> out")).ok();
+        assert_eq!(String::from_utf8(dir.read("out")).unwrap(), format!("{expected}fgh\n"));
+    }
+}
+
+#[test]
 fn random_jobs_on_columns_equal_the_model() {
     let dir = TestDir::new();
     (0..300).for_each(|seed| job(&dir, seed));

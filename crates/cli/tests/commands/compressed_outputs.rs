@@ -13,7 +13,7 @@ const EXTENSIONS: [(&str, &str); 3] = [("gz", "gzip"), ("zst", "zstd"), ("lz4", 
 
 /// Decompresses with the decoder of the format, which fails unless the data is whole.
 #[track_caller]
-fn decoded(extension: &str, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn decoded(extension: &str, bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut decoder: Box<dyn std::io::Read + '_> = match extension {
         "gz" => Box::new(flate2::read::MultiGzDecoder::new(bytes)),

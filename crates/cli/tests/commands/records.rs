@@ -327,6 +327,12 @@ fn errors_name_the_place_in_the_file_and_both_options() {
         ("dedup --files-from list -o list", "list: is the same file as the input list"),
         ("count --files-from list -o list", "list: is the same file as the input list"),
         ("dedup a.csv --bad-records x -o x --column 1", "is used for two outputs"),
+        ("seen -n 9 x a.csv --bad-records x --column 1", "is used for two outputs"),
+        ("seen -n 9 --exact x a.csv --bad-records ./x.exact --column 1", "is used for two outputs"),
+        (
+            "build a.csv --keyed --secret-file x -o y --bad-records x --column 1",
+            "is used for two outputs",
+        ),
         ("dedup a.csv --bad-records -", "expected stop, skip or the name of a file"),
         (
             "seen -n 9 s a.csv --follow --skip-lines 1",

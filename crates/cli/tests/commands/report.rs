@@ -190,7 +190,7 @@ fn false_candidates_match_the_predicted_rate() {
 
 #[test]
 fn every_field_is_documented() {
-    let page = include_str!("../../../../docs/reference/cli.md");
+    let page = include_str!("../../../../docs/reference/cli-plan.md");
     for field in FIELDS {
         assert!(page.contains(&format!("\n| `{field}` | ")), "{field}");
     }

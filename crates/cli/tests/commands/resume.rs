@@ -125,6 +125,36 @@ fn resumes_after_many_kills_at_random_moments() {
     kill_at_random(&dir(4_000_000), &JOBS, 30, 2);
 }
 
+#[test]
+fn jobs_on_inputs_of_other_keys_resume_after_kills() {
+    let dir = TestDir::new();
+    let [a, b] = overlapping(200_000, 10, 5);
+    let rows = |numbers: &[u64], row: &dyn Fn(u64) -> String| {
+        numbers.iter().map(|number| row(*number)).collect::<String>()
+    };
+    dir.write("a.csv", format!("id,url\n{}", rows(&a, &|n| format!("{},\"u\"\"{n}\"\n", n % 7))));
+    dir.write("b.jsonl", rows(&b, &|n| format!("{{\"u\":\"u\\\"{n}\"}}\n")));
+    dir.write("b", rows(&b, &|n| format!("u\"{n}\n")));
+    let answer = dir.run("common -q --column url a.csv b.jsonl#/u").ok();
+    assert!(answer == dir.run("common -q a.csv#url b").ok() && answer.len() > 100_000);
+    let jobs = [
+        "common --strategy partition a.csv#url b.jsonl#/u",
+        "diff --strategy narrow b.jsonl#/u a.csv#url",
+    ];
+    kill_at_random(&dir, &jobs, 2, 3);
+    let args = "common -q --strategy partition -m 8M -o out --work-dir work a.csv#url";
+    let mut child = dir.petal(&format!("{args} b.jsonl#/u")).spawn().unwrap();
+    wait_for(&dir, &mut child, args, 1);
+    child.kill().unwrap();
+    assert!(child.wait().unwrap().code().is_none(), "the job ended before it was killed");
+    for other in ["b.jsonl#/n", "b.jsonl#", "b.jsonl", "--column url b.jsonl#/u"] {
+        let error = dir.run(&format!("{args} {other} --resume")).failure();
+        assert!(error.contains("belongs to another job"), "{error}");
+    }
+    dir.run(&format!("{args} b.jsonl#/u --resume")).ok();
+    assert!(dir.read("out") == answer);
+}
+
 /// Kills jobs after each phase; resumes them with other threads and another memory limit.
 #[test]
 fn resumes_after_each_phase_with_other_threads_and_memory() {

@@ -90,6 +90,19 @@ impl Plan {
         }
     }
 
+    /// Returns the number of bits for each key at the best capacity.
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        self.bits() as f64 / self.best_capacity() as f64
+    }
+
+    /// Returns the false-positive rate at twice the best capacity; `None` if the filter takes no more keys.
+    #[must_use]
+    pub fn fpr_at_double_capacity(&self) -> Option<f64> {
+        let double = self.best_capacity().saturating_mul(2);
+        (!self.filter_type().is_fixed()).then(|| self.expected_fpr(double))
+    }
+
     /// Returns the target false-positive rate; 0 if only bits and probes were given.
     #[must_use]
     pub fn target_fpr(&self) -> f64 {

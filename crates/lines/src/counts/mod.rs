@@ -130,8 +130,8 @@ impl CountJob {
             }
         };
         let printer = context.printer(Outputs::to(output));
-        let rows = context.rows_as_lines(&inputs)?;
-        let mut out = CountOutput::new(printer, sorter, self.min_count, start, rows)?;
+        let keys = context.key_line(&inputs)?;
+        let mut out = CountOutput::new(printer, sorter, self.min_count, start, keys)?;
         let memory = table.map_or(memory, |table| table.min(memory));
         let top = match self.order {
             CountOrder::Count { top } => top,

@@ -1,10 +1,8 @@
 //! Printing lines with their counts.
 
-use std::io;
-
 use super::sorter::Sorter;
 use crate::error::{Error, Result};
-use crate::output::{OutputStart, Printer, RowLines};
+use crate::output::{KeyLine, OutputStart, Printer};
 use crate::progress::Progress;
 
 /// Prints lines with their counts, or sorts them first.
@@ -17,21 +15,21 @@ pub(super) struct CountOutput<'a> {
 
 impl<'a> CountOutput<'a> {
     /// Begins the output. A count is separated from a record of CSV as its fields are, and by a tab
-    /// from a line. A header gets a name for the counts. `rows`: how the keys of rows are printed.
+    /// from a line. A header gets a name for the counts. `keys`: how keys are printed; `None`: the records are.
     pub(super) fn new(
         mut printer: Printer<'a>,
         sorter: Option<Sorter>,
         min_count: u64,
         mut start: OutputStart,
-        rows: Option<RowLines>,
+        keys: Option<KeyLine>,
     ) -> Result<Self> {
-        let of_keys = rows.and_then(|rows| Some(rows.dialect?.separator));
+        let of_keys = keys.as_ref().and_then(|keys| Some(keys.dialect?.separator));
         let separator = start.separator.or(of_keys).unwrap_or(b'\t');
         if let Some(header) = &mut start.header {
             header.splice(..0, b"count".iter().copied().chain([separator]));
         }
         printer.print_start(&start)?;
-        let printer = CountPrinter { printer, separator, rows, key: vec![] };
+        let printer = CountPrinter { printer, separator, keys, key: vec![] };
         Ok(Self { printer, sorter, min_count })
     }
 
@@ -65,18 +63,17 @@ struct CountPrinter<'a> {
     printer: Printer<'a>,
     /// The byte between a count and its line.
     separator: u8,
-    /// How the keys of rows are printed; `None`: the records are lines.
-    rows: Option<RowLines>,
+    keys: Option<KeyLine>,
     key: Vec<u8>,
 }
 
 impl CountPrinter<'_> {
     fn print(&mut self, count: u64, line: &[u8]) -> Result<()> {
-        let line = match self.rows {
+        let line = match &mut self.keys {
             None => line,
-            Some(rows) => {
+            Some(keys) => {
                 self.key.clear();
-                rows.append(line, &mut self.key).map_err(|e| Error::write(io::Error::other(e)))?;
+                keys.append(line, &mut self.key).map_err(Error::write)?;
                 &self.key
             }
         };

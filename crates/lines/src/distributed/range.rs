@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::input::{ContentChecks, FileStamp, Input, Source, open_all};
+use crate::input::{ContentChecks, FileStamp, Input, Source, open_all, split_fragment};
 use crate::progress::Progress;
 use crate::temp::{MAX_RANGES, NO_RANGES};
 
@@ -70,7 +70,12 @@ pub(super) fn check_cancelled(progress: &dyn Progress) -> Result<()> {
 }
 
 pub(super) fn open(path: &std::path::Path, checks: &Arc<ContentChecks>) -> Result<Input> {
-    let mut inputs = open_all(&[Source::Path(path.to_owned())], 0, checks)?;
+    if split_fragment(path).1.is_some() {
+        let problem = "has keys of its own, which a job on several machines does not take";
+        return Err(Error::input(&path.to_string_lossy(), problem)
+            .advise("leave out the # and what follows it"));
+    }
+    let mut inputs = open_all(&[Source::Path(path.to_owned())], 0, |_| Arc::clone(checks))?;
     Ok(inputs.swap_remove(0))
 }
 

@@ -634,6 +634,15 @@ fn every_line_is_in_exactly_one_range() {
     }
 }
 
+#[test]
+fn keys_of_one_input_are_refused() {
+    let scratch = Scratch::new();
+    let path = scratch.write("a.csv", "url\nx\n");
+    let name = PathBuf::from(format!("{}#url", path.display()));
+    let error = split(&[name], 10, &()).unwrap_err().to_string();
+    assert!(error.contains("has keys of its own, which a job on several machines"), "{error}");
+}
+
 /// The job may have failed, and another job may write to the same folder.
 #[test]
 fn ended_job_publishes_no_file() {

@@ -72,6 +72,10 @@ pub enum Setting {
     SkipLines,
     /// The start of lines that are no records.
     Comment,
+    /// The parts of texts that are compared.
+    Unit,
+    /// The values of JSON records that are compared.
+    JsonKey,
 }
 
 impl Setting {
@@ -111,6 +115,8 @@ impl Setting {
             Self::Empty => "empty",
             Self::SkipLines => "skip_lines",
             Self::Comment => "comment",
+            Self::Unit => "unit",
+            Self::JsonKey => "json_key",
         }
     }
 }

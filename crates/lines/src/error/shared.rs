@@ -107,11 +107,6 @@ impl Error {
         Self::input(input, problem).advise(Advice::Change(Setting::Columns))
     }
 
-    /// Lines where only keys of tables are to be printed.
-    pub(crate) fn not_a_table(input: &str) -> Self {
-        Self::input(input, "has lines, expected a table").advise(Advice::Omit(Setting::KeysOnly))
-    }
-
     /// Rows that cannot be in one output with those of `first`; `difference` is a predicate.
     pub(crate) fn different_tables(input: &str, first: &str, difference: &str) -> Self {
         Self::input(input, format!("{difference}, so its rows cannot follow those of {first}"))

@@ -41,7 +41,7 @@ pub struct RemoveCounts {
 /// If an input cannot be read, or only once.
 pub fn count_lines(settings: &Settings<'_>, sources: &[Source]) -> Result<u64> {
     let (context, inputs) = JobContext::open_for_filters(settings, sources)?;
-    let opens_again = |(source, input): (&Source, &Input)| match source {
+    let opens_again = |(source, input): (&Source, &Input)| match source.place() {
         Source::Counted(lists) => lists.is_repeatable(),
         _ => input.is_repeatable(),
     };

@@ -3,6 +3,7 @@
 use serde_json::json;
 use std::fmt;
 
+use crate::input::Source;
 use crate::keys::{
     Fields, HexCase, HexShape, KeySpec, LineEnds, Spelling, Transform, parse_transforms,
     transforms_text,
@@ -47,12 +48,19 @@ const LENGTH: &str = "length";
 /// The field of the metadata with the id of a fingerprint log.
 const LOG_ID: &str = "exact";
 
-/// Returns the metadata of a filter whose keys are made in this way.
+/// Returns the metadata of a filter of the keys of these inputs, which are made in this way.
 #[must_use]
-pub fn filter_metadata(keys: &KeySpec) -> String {
-    let metadata = match keys.fields {
-        Fields::Line | Fields::Checksum(_) => METADATA.to_owned(),
-        _ => with_field(METADATA, KEYS, keys.fields.to_string()),
+pub fn filter_metadata(keys: &KeySpec, inputs: &[Source]) -> String {
+    let text = |fields: &Fields| match fields {
+        Fields::Line | Fields::Checksum(_) => LINES.to_owned(),
+        _ => fields.to_string(),
+    };
+    let mut texts: Vec<_> = Source::all_fields(inputs, &keys.fields).iter().map(text).collect();
+    texts.dedup();
+    let metadata = match &texts[..] {
+        [one] if one == LINES => METADATA.to_owned(),
+        [one] => with_field(METADATA, KEYS, one.clone()),
+        several => with_field(METADATA, KEYS, several.to_vec()),
     };
     // The shape of queries is implied.
     let is_own = |transform: &&Transform| !matches!(transform, Transform::ToCase(_));
@@ -431,7 +439,7 @@ mod tests {
     fn metadata_lists_the_fields_of_all_keys() {
         let of = |pointer: &str| {
             let fields = Fields::Json(JsonValues(vec![pointer.parse().unwrap()]));
-            filter_metadata(&KeySpec { fields, ..KeySpec::default() })
+            filter_metadata(&KeySpec { fields, ..KeySpec::default() }, &[])
         };
         let (a, b) = (of("/a"), of("/b"));
         assert_eq!(with_keys_of(&a, &a), a);
@@ -523,12 +531,12 @@ mod tests {
         for list in ["", "trim", "strip-query=a\"*,lowercase"] {
             let transforms = parse_transforms(list).unwrap();
             let keys = KeySpec { transforms: transforms.clone(), ..KeySpec::default() };
-            let metadata = filter_metadata(&keys);
+            let metadata = filter_metadata(&keys, &[]);
             assert_eq!(recorded_transforms(&metadata), Ok(Some(transforms.clone())), "{list}");
             let crlf = with_spelling(&metadata, Spelling::new(LineEnds::Crlf, None), 1);
             assert_eq!(recorded_transforms(&crlf), Ok(Some(transforms)), "{list}");
         }
-        assert_eq!(filter_metadata(&KeySpec::default()), METADATA);
+        assert_eq!(filter_metadata(&KeySpec::default(), &[]), METADATA);
         for other in ["", "{}", "text", r#"{"keys":"records"}"#, "[1]"] {
             assert_eq!(recorded_transforms(other), Ok(None), "{other}");
         }
@@ -549,7 +557,8 @@ mod tests {
     fn queries_are_changed_as_recorded_and_in_the_case_of_the_keys() {
         let list = |text| parse_transforms(text).unwrap();
         let recorded = |metadata: &str| KeyChanges::recorded(metadata).unwrap();
-        let trimmed = filter_metadata(&KeySpec { transforms: list("trim"), ..KeySpec::default() });
+        let trimmed =
+            filter_metadata(&KeySpec { transforms: list("trim"), ..KeySpec::default() }, &[]);
         let queried = with_query_transforms(&trimmed, &list("sha1"));
         let shape = HexShape { case: HexCase::Upper, length: None };
         let upper = Some(Spelling::new(LineEnds::Lf, Some(shape)));

@@ -70,7 +70,7 @@ impl Start {
         let mut input = Beginning { stream, name, bytes, ended, longest, progress };
         input.skip_lines(keys, delimiter, &mut start)?;
         let Beginning { stream, mut bytes, mut ended, .. } = input;
-        if let (Fields::Json(values), b'\n') = (&keys.fields, delimiter) {
+        if let (Some(values), b'\n') = (keys.fields.json_values(), delimiter) {
             start.json_text = loop {
                 if let Some(is_text) = is_text(values, &bytes, ended) {
                     break is_text;

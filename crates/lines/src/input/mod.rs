@@ -28,6 +28,7 @@ mod counted;
 mod follow;
 mod follow_records;
 mod header;
+mod key_fragment;
 mod left_out;
 mod open;
 mod range_reader;
@@ -68,6 +69,7 @@ pub(crate) use compression::decompressed;
 pub(crate) use compression::memory as decoder_memory;
 pub(crate) use content_check::ContentChecks;
 pub(crate) use header::MARK;
+pub use key_fragment::KeyFragment;
 pub(crate) use left_out::no_key;
 pub use left_out::{LeftOutCounts, LeftOutRecords};
 #[cfg(test)]
@@ -75,7 +77,7 @@ pub(crate) use open::trickle;
 pub(crate) use open::{open_all, open_followed};
 pub(crate) use records::{open_table, read_keys, select};
 pub(crate) use samples::{DecompressedLength, decompressed_sample};
-pub use source::{CountedLists, Source};
+pub use source::{CountedLists, Source, split_fragment};
 pub use spellings::Spellings;
 pub(crate) use spooling::{of_spool, spool};
 
@@ -283,6 +285,16 @@ impl Input {
             InputKind::Named { length, .. } => Some(ByteRange { start: 0, end: *length }),
             InputKind::OpenFile { range, .. } => Some(*range),
             InputKind::Stream(_) => None,
+        }
+    }
+
+    /// Returns what its records are, for an error.
+    pub(crate) fn record_kind(&self) -> &'static str {
+        match self.keys.fields {
+            Fields::Line | Fields::Checksum(_) => "lines",
+            Fields::Columns(_) => "records of CSV",
+            Fields::Json(_) | Fields::Text(_) => "records of JSON",
+            Fields::Rows(_) => "rows",
         }
     }
 
@@ -600,6 +612,6 @@ impl Input {
     /// Opens inputs without checking their contents.
     #[cfg(test)]
     pub(crate) fn open_unchecked(sources: &[Source], memory: u64) -> Result<Vec<Self>> {
-        open_all(sources, memory, &Arc::new(ContentChecks::new(b'\n', true)))
+        open_all(sources, memory, |_| Arc::new(ContentChecks::new(b'\n', true)))
     }
 }

@@ -49,14 +49,15 @@ pub(super) enum InputKind {
 const MAX_OPEN: usize = 64;
 
 /// Opens and checks inputs. A missing file, a directory, a stream that is named twice and a
-/// file whose first bytes are certainly not lines (see `checks`) are errors. A compressed stream may use `memory` bytes.
+/// file whose first bytes are certainly not lines (see the `checks` of each) are errors. A compressed stream may use
+/// `memory` bytes.
 pub(crate) fn open_all(
     sources: &[Source],
     memory: u64,
-    checks: &Arc<ContentChecks>,
+    checks: impl Fn(usize) -> Arc<ContentChecks>,
 ) -> Result<Vec<Input>> {
     Source::check_streams(sources)?;
-    let input = |(number, source)| open_input(source, memory, checks, number < MAX_OPEN);
+    let input = |(number, source)| open_input(source, memory, &checks(number), number < MAX_OPEN);
     sources.iter().enumerate().map(input).collect()
 }
 
@@ -70,26 +71,24 @@ pub(crate) fn open_followed(
         [first, _, _, _, ..] => format!("{first} and {} others", sources.len() - 1),
         few => few.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
-    let paths = sources.iter().map(|source| match source {
-        Source::Path(path) => Ok(path.clone()),
-        Source::Stdin => {
-            let problem = "standard input cannot be followed; name a file";
-            Err(Error::read("-", io::Error::other(problem)))
-        }
-        Source::Object(url) => {
-            let problem = "an object does not grow; only files can be followed";
-            Err(Error::read(&url.to_string(), io::Error::other(problem)))
-        }
-        Source::Counted(lists) => {
-            let problem = "lists of counts cannot be followed; only files of lines can";
-            Err(Error::read(&lists.to_string(), io::Error::other(problem)))
-        }
-    });
+    let paths = sources.iter().map(followed_path);
     let paths = paths.collect::<Result<Vec<_>>>()?;
     let files = FollowedFiles::open(&paths, keys, checks.delimiter())?;
     let stream = Box::new(Checked::new(files, &name, checks).followed());
     let kind = InputKind::Stream(Mutex::new(Some(stream)));
     Ok(Input::new(name, kind, Arc::clone(checks)))
+}
+
+/// Returns the path of a file that can be followed.
+fn followed_path(source: &Source) -> Result<PathBuf> {
+    let unfit = |problem| Err(Error::read(&source.to_string(), io::Error::other(problem)));
+    match source {
+        Source::Path(path) => Ok(path.clone()),
+        Source::Stdin => unfit("standard input cannot be followed; name a file"),
+        Source::Object(_) => unfit("an object does not grow; only files can be followed"),
+        Source::Counted(_) => unfit("lists of counts cannot be followed; only files of lines can"),
+        Source::Keyed(place, _) => followed_path(place),
+    }
 }
 
 /// Opens an input; `keep`: keep the file open.
@@ -99,24 +98,13 @@ fn open_input(
     checks: &Arc<ContentChecks>,
     keep: bool,
 ) -> Result<Input> {
-    let name = source.to_string();
+    let name = source.place().to_string();
     let opener = InputOpener { name: &name, memory, checks };
-    let kind = match source {
-        Source::Path(path) => {
-            // Opening a FIFO waits for a writer, so check the type first.
-            let data = std::fs::metadata(path).map_err(|e| Error::read(&name, e))?;
-            if data.is_dir() {
-                return Err(Error::directory(&name));
-            }
-            opener.path(path, &data, keep).map_err(|e| Error::read(&name, e))?
-        }
-        Source::Stdin => opener.stdin().map_err(|e| Error::read(&name, e))?,
-        Source::Object(url) => opener.object(url).map_err(|e| Error::read(&name, e))?,
-        Source::Counted(lists) => {
-            let keys = lists.open(memory, checks)?;
-            InputKind::Stream(Mutex::new(Some(Box::new(keys))))
-        }
-    };
+    let kind = opener.open(source, keep).map_err(|error| match error.kind() {
+        // The whole name may have been meant.
+        io::ErrorKind::NotFound => Error::read(&source.to_string(), error),
+        _ => Error::read(&name, error),
+    })?;
     Ok(Input::new(name, kind, Arc::clone(checks)))
 }
 
@@ -150,6 +138,27 @@ struct InputOpener<'a> {
 }
 
 impl InputOpener<'_> {
+    /// Opens a source; `keep`: keep the file open.
+    fn open(&self, source: &Source, keep: bool) -> io::Result<InputKind> {
+        match source {
+            Source::Path(path) => {
+                // Opening a FIFO waits for a writer, so check the type first.
+                let data = std::fs::metadata(path)?;
+                if data.is_dir() {
+                    return Err(io::ErrorKind::IsADirectory.into());
+                }
+                self.path(path, &data, keep)
+            }
+            Source::Stdin => self.stdin(),
+            Source::Object(url) => self.object(url),
+            Source::Counted(lists) => {
+                let keys = lists.open(self.memory, self.checks).map_err(io::Error::other)?;
+                Ok(InputKind::Stream(Mutex::new(Some(Box::new(keys)))))
+            }
+            Source::Keyed(place, _) => self.open(place, keep),
+        }
+    }
+
     fn path(&self, path: &Path, data: &Metadata, keep: bool) -> io::Result<InputKind> {
         if data.is_file() {
             // Report an unreadable file now, not after the first long pass.

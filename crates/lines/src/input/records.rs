@@ -11,7 +11,7 @@ use super::stream::Chained;
 use super::{Input, Open};
 use crate::error::{Advice, Error, Result, Setting};
 use crate::files::{ByteRange, InputFile};
-use crate::keys::{Dialect, Fields, HeaderProblem, KeySpec, Keys, RowKeys};
+use crate::keys::{Dialect, Fields, HeaderProblem, JsonValues, KeySpec, Keys, RowKeys};
 use crate::progress::Progress;
 use crate::tables::{Shares, Table, TableSource};
 
@@ -36,7 +36,7 @@ pub(crate) fn read_keys(
     let start = read_start(&mut input, keys, memory, longest, progress)?;
     let columns = match &keys.fields {
         Fields::Columns(columns) => columns,
-        Fields::Line | Fields::Checksum(_) | Fields::Json(_) | Fields::Rows(_) => {
+        _ => {
             return select(input.with_keys(keys), start.json_text, longest);
         }
     };
@@ -70,13 +70,15 @@ pub(crate) fn select(mut input: Input, json_text: bool, longest: u64) -> Result<
         return Ok(input);
     }
     let ends = match (&input.keys.fields, input.csv_dialect()) {
-        (Fields::Json(values), _) if json_text => Ends::Json { elements: values.are_named() },
+        (fields, _) if json_text => {
+            Ends::Json { elements: fields.json_values().is_some_and(JsonValues::are_named) }
+        }
         (Fields::Rows(_), _) => Ends::Frame,
         (_, Some(dialect)) => Ends::Csv(dialect),
         _ => Ends::Line,
     };
     let id = match &input.kind {
-        InputKind::Named { path, .. } => format!("{path:?}"),
+        InputKind::Named { path, .. } => format!("{path:?} {}", input.keys.fields),
         _ => format!("{} {}", input.name, input.number),
     };
     let selection = Arc::new(Selection {

@@ -400,7 +400,7 @@ impl PollRead for SelectedRecords {
 /// text, which are not one on each line.
 pub(super) fn is_selective(keys: &KeySpec, json_text: bool) -> bool {
     let rules = &keys.records;
-    let has_nulls = matches!(keys.fields, Fields::Json(_) | Fields::Rows(_));
+    let has_nulls = matches!(keys.fields, Fields::Json(_) | Fields::Text(_) | Fields::Rows(_));
     let has_bad = !matches!(keys.fields, Fields::Line | Fields::Rows(_)) || keys.refuses_keys();
     let is_table = matches!(keys.fields, Fields::Rows(_));
     json_text

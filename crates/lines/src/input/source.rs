@@ -1,13 +1,18 @@
 //! The sources of inputs.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::key_fragment::KeyFragment;
 use crate::error::{Error, Result};
+use crate::keys::{Fields, KeySpec};
 use crate::remote::ObjectUrl;
 
 /// The source of an input.
@@ -21,9 +26,66 @@ pub enum Source {
     Object(ObjectUrl),
     /// Lists of keys with counts.
     Counted(CountedLists),
+    /// Any of the others, with keys of its own.
+    Keyed(Box<Self>, KeyFragment),
 }
 
 impl Source {
+    /// Returns the source of a name that may have a fragment: `a.csv#url`. A file that exists under the
+    /// whole name has none. `place`: the source of a name without a fragment.
+    ///
+    /// # Errors
+    /// If the fragment says no key, or contradicts itself.
+    pub fn of_name(name: impl Into<PathBuf>, place: impl Fn(PathBuf) -> Self) -> Result<Self> {
+        let name = name.into();
+        let (start, Some(fragment)) = split_fragment(&name) else { return Ok(place(name)) };
+        let keys = match fragment.to_str() {
+            Some(text) => KeyFragment::parse(text),
+            None => Err("what follows # is not UTF-8".to_owned()),
+        };
+        let shown = name.display().to_string().escape_debug().to_string();
+        let keys = keys.map_err(|problem| Error::input(&shown, problem))?;
+        Ok(Self::Keyed(Box::new(place(start.to_owned())), keys))
+    }
+
+    /// Returns the source without the keys of its own.
+    #[must_use]
+    pub fn place(&self) -> &Self {
+        match self {
+            Self::Keyed(place, _) => place.place(),
+            place => place,
+        }
+    }
+
+    /// Returns how the keys of its records are made in a job.
+    #[must_use]
+    pub fn keys(&self, job: &Arc<KeySpec>) -> Arc<KeySpec> {
+        let Self::Keyed(_, own) = self else { return Arc::clone(job) };
+        let fields = own.fields(&job.fields);
+        Arc::new(KeySpec { fields, ..KeySpec::clone(job) })
+    }
+
+    /// Returns the fields of the keys of these sources in a job, each once; without a source, those of the
+    /// job.
+    pub(crate) fn all_fields(sources: &[Self], job: &Fields) -> Vec<Fields> {
+        let mut all = Vec::new();
+        for source in sources {
+            let fields = match source {
+                Self::Keyed(_, own) => own.fields(job),
+                _ => job.clone(),
+            };
+            if !all.contains(&fields) {
+                all.push(fields);
+            }
+        }
+        if all.is_empty() { vec![job.clone()] } else { all }
+    }
+
+    /// Returns whether the source may be a table, if its keys are columns.
+    pub(crate) fn may_be_table(&self) -> bool {
+        !matches!(self, Self::Keyed(_, own) if !own.is_table)
+    }
+
     /// Returns standard input for `-`, an object for an address like `s3://bucket/key` unless a file
     /// has this name, otherwise the path.
     pub fn from_arg(arg: impl Into<PathBuf>) -> Self {
@@ -56,6 +118,7 @@ impl Source {
                 .metadata()
                 .filter(|data| data.file_type().is_fifo() || data.file_type().is_socket());
             let stream = stream.map(|data| (data.dev(), data.ino()));
+            let source = source.place();
             if stream.is_none() && *source != Self::Stdin {
                 continue;
             }
@@ -86,7 +149,21 @@ impl Source {
                 stdin.metadata().ok()
             }
             Self::Object(_) | Self::Counted(_) => None,
+            Self::Keyed(place, _) => place.metadata(),
         }
+    }
+}
+
+/// Returns what precedes the last `#` of a name, and what follows it; the whole name if a file has it.
+#[must_use]
+pub fn split_fragment(name: &Path) -> (&Path, Option<&OsStr>) {
+    let bytes = name.as_os_str().as_bytes();
+    match memchr::memrchr(b'#', bytes) {
+        Some(at) if at > 0 && !name.exists() => {
+            let [start, fragment] = [&bytes[..at], &bytes[at + 1..]].map(OsStr::from_bytes);
+            (Path::new(start), Some(fragment))
+        }
+        _ => (name, None),
     }
 }
 
@@ -97,6 +174,7 @@ impl fmt::Display for Source {
             Self::Stdin => f.write_str("-"),
             Self::Object(url) => url.fmt(f),
             Self::Counted(lists) => lists.fmt(f),
+            Self::Keyed(place, keys) => write!(f, "{place}{keys}"),
         }
     }
 }

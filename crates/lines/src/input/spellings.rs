@@ -78,7 +78,7 @@ impl Spellings {
     #[must_use]
     pub fn of(&self, inputs: &[Source]) -> Spelling {
         let known = self.lock();
-        let read = inputs.iter().filter_map(|input| known.get(&input.to_string()));
+        let read = inputs.iter().filter_map(|input| known.get(&input.place().to_string()));
         read.fold(Spelling::default(), |all, one| all.union(one.keys.get()))
     }
 

@@ -25,16 +25,27 @@ pub enum Fields {
     /// Columns of the rows of a table. Made from [`Columns`] for an input that is a table; not for
     /// callers.
     Rows(RowKeys),
+    /// The text at the first of these places of a JSON record: its key is where it is in the record. Made
+    /// by jobs on the parts of texts; not for callers.
+    Text(JsonValues),
 }
 
 impl Fields {
     /// Returns the number of fields.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         match self {
-            Self::Line | Self::Checksum(_) => 1,
+            Self::Line | Self::Checksum(_) | Self::Text(_) => 1,
             Self::Columns(columns) => columns.columns.len(),
             Self::Json(values) => values.0.len(),
             Self::Rows(keys) => keys.columns,
+        }
+    }
+
+    /// Returns the values of a JSON record.
+    pub(crate) fn json_values(&self) -> Option<&JsonValues> {
+        match self {
+            Self::Json(values) | Self::Text(values) => Some(values),
+            _ => None,
         }
     }
 
@@ -42,14 +53,14 @@ impl Fields {
     pub(crate) fn dialect(&self) -> Dialect {
         match self {
             Self::Columns(columns) => columns.dialect(columns.separator.unwrap_or(b',')),
-            Self::Line | Self::Json(_) | Self::Checksum(_) | Self::Rows(_) => Dialect::RFC,
+            _ => Dialect::RFC,
         }
     }
 
     /// Returns whether a field of a record is `null` or missing. Only JSON and tables have such fields.
     pub(super) fn any_null(&self, record: &[u8]) -> Result<bool, String> {
         match self {
-            Self::Json(values) => values.any_null(record),
+            Self::Json(values) | Self::Text(values) => values.any_null(record),
             Self::Rows(keys) => {
                 let key = rows::key(record);
                 Ok(match keys.columns {
@@ -62,7 +73,7 @@ impl Fields {
     }
 
     /// Appends the fields of a record to `key`.
-    pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
+    pub(crate) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
         match self {
             Self::Line => {
                 key.extend_from_slice(record);
@@ -70,6 +81,7 @@ impl Fields {
             }
             Self::Columns(columns) => columns.append(record, key),
             Self::Json(values) => values.append(record, key),
+            Self::Text(values) => values.append_place(record, key),
             Self::Checksum(length) => {
                 let hash = checksums::hash(record, *length).ok_or_else(|| {
                     let found = Described { key: record, is_secret: false };
@@ -91,7 +103,7 @@ impl fmt::Display for Fields {
         match self {
             Self::Line => f.write_str("line"),
             Self::Columns(columns) => columns.fmt(f),
-            Self::Json(values) => values.fmt(f),
+            Self::Json(values) | Self::Text(values) => values.fmt(f),
             Self::Checksum(_) => f.write_str("checksum"),
             Self::Rows(keys) => keys.fmt(f),
         }

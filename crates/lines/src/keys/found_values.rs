@@ -102,7 +102,7 @@ impl FoundValues {
         keys: &Keys,
     ) {
         match &spec.fields {
-            Fields::Json(values) => self.look_at_values(values, spec, keys),
+            Fields::Json(values) | Fields::Text(values) => self.look_at_values(values, spec, keys),
             Fields::Columns(columns) => self.look_at_fields(columns, records, keys),
             Fields::Line => self.look_at_hashed(spec, records),
             Fields::Checksum(_) | Fields::Rows(_) => {}
@@ -221,7 +221,7 @@ impl FoundValues {
         }
         let found = self.found.load(Ordering::Relaxed);
         let columns = match &spec.fields {
-            Fields::Json(JsonValues(pointers)) => {
+            Fields::Json(JsonValues(pointers)) | Fields::Text(JsonValues(pointers)) => {
                 let pointers = pointers.iter().take(64).enumerate();
                 let missing = pointers.filter(|(number, _)| found >> number & 1 == 0);
                 return missing.map(|(_, pointer)| Finding::MissingValue(pointer)).collect();

@@ -11,4 +11,4 @@ pub use compressed::{CompressedWriter, Compression};
 pub(crate) use output_start::OutputStart;
 pub use printer::Outputs;
 pub(crate) use printer::{Printer, Span};
-pub(crate) use row_output::{RowFormat, RowLines, RowOutputs};
+pub(crate) use row_output::{KeyLine, RowFormat, RowOutputs};

@@ -1,22 +1,24 @@
-//! Outputs of a job whose records are rows: the rows themselves, or their keys as lines.
+//! Outputs of a job: its records, or their keys as lines.
 //!
-//! A job prints frames, as it prints lines. An output of rows takes their numbers and passes them to
-//! the writer of the format; an output of keys takes their keys. Frames may come in pieces of any
-//! size.
+//! A job prints frames of rows as it prints lines. An output of rows takes their numbers and passes them
+//! to the writer of the format; an output of keys takes the keys of frames or lines. Both may come in
+//! pieces of any size.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::Outputs;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting};
-use crate::keys::Dialect;
+use crate::input::Input;
 use crate::keys::rows::{self, FrameScan, Part, RowId};
+use crate::keys::{Dialect, Fields, json_text};
+use crate::scan::RecordEnds;
 use crate::tables::{RowWriter, Table};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowFormat {
-    /// As the text of their keys, one per line.
+    /// As the text of their keys, one per line, as lines are then.
     pub(crate) keys_only: bool,
     /// Whether the outputs take binary data.
     pub(crate) binary: bool,
@@ -34,26 +36,30 @@ pub(crate) struct RowOutputs<'a> {
 }
 
 impl<'a> RowOutputs<'a> {
-    /// Returns outputs for the records of inputs that are these tables; `None`: is no table. `names`
-    /// has the names of the inputs.
+    /// Returns outputs for the records of these inputs.
     ///
     /// # Errors
-    /// If rows of different tables would follow one another, or the outputs do not take rows.
-    pub(crate) fn new(
-        outputs: Outputs<'a>,
-        names: &[&str],
-        tables: &[Option<&Arc<Table>>],
-        format: RowFormat,
-    ) -> Result<Self> {
+    /// If rows of different tables would follow one another, or the outputs do not take rows; if keys at
+    /// different places would be printed.
+    pub(crate) fn new(outputs: Outputs<'a>, inputs: &[Input], format: RowFormat) -> Result<Self> {
         let both = outputs.kept.is_some() && outputs.rest.is_some();
         let memory = if both { format.memory / 2 } else { format.memory };
         let format = RowFormat { memory, ..format };
         let sink = |sink: Option<_>, failed: fn(io::Error) -> Error| {
-            let sink = sink.map(|sink| Sink::new(sink, names, tables, format, failed));
+            let sink = sink.map(|sink| Sink::new(sink, inputs, format, failed));
             sink.transpose()
         };
         let kept = sink(outputs.kept, Error::write)?;
         Ok(Self { kept, rest: sink(outputs.rest, Error::write_rest)? })
+    }
+
+    /// Writes these bytes to the first output before the first key.
+    pub(crate) fn begin_with(&mut self, bytes: Vec<u8>) {
+        match self.kept.as_mut().map(|sink| &mut sink.to) {
+            Some(To::Keys(keys)) => keys.before = bytes,
+            Some(To::RecordKeys(keys)) => keys.before = bytes,
+            _ => {}
+        }
     }
 
     /// Returns the outputs for a printer of records.
@@ -87,36 +93,44 @@ enum To<'a> {
     Lines(&'a mut (dyn Write + Send)),
     Rows(Box<dyn RowWriter + 'a>),
     Keys(KeyLines<'a>),
+    RecordKeys(RecordKeys<'a>),
 }
 
 impl<'a> Sink<'a> {
     fn new(
         sink: &'a mut (dyn Write + Send),
-        names: &[&str],
-        tables: &[Option<&Arc<Table>>],
+        inputs: &[Input],
         format: RowFormat,
         failed: fn(io::Error) -> Error,
     ) -> Result<Self> {
         let own = |to| Ok(Self { to, scan: FrameScan::default(), failed });
-        let lines = tables.iter().position(Option::is_none);
-        let mut found = tables.iter().flatten();
-        let Some(first) = found.next() else {
-            return match names.first().filter(|_| format.keys_only) {
-                Some(name) => Err(Error::not_a_table(name)),
-                None => own(To::Lines(sink)),
+        let mut tables = inputs.iter().filter_map(Input::table);
+        let Some(first) = tables.next() else {
+            let keys = match format.keys_only {
+                true => KeyLine::of(inputs, format.dialect, format.delimiter)?,
+                false => None,
             };
-        };
-        if let Some(lines) = lines {
-            let (input, first) = (names[lines], &first.source().name);
-            return Err(match format.keys_only {
-                true => Error::not_a_table(input),
-                false => Error::different_tables(input, first, "has lines, not rows"),
+            return own(match (keys, inputs.first()) {
+                (Some(keys), Some(first)) => To::RecordKeys(RecordKeys {
+                    sink,
+                    keys,
+                    ends: RecordEnds::of(first, format.delimiter),
+                    record: Vec::new(),
+                    before: Vec::new(),
+                    lines: Vec::new(),
+                }),
+                _ => To::Lines(sink),
             });
+        };
+        if let Some(lines) = inputs.iter().find(|input| !input.is_table()) {
+            let first = &first.source().name;
+            return Err(Error::different_tables(lines.name(), first, "has lines, not rows"));
         }
         if format.keys_only {
             let RowFormat { dialect, delimiter, .. } = format;
             let several = first.key_columns() > 1;
-            let names = tables.iter().flatten().map(|table| table.source().name.clone()).collect();
+            let all = inputs.iter().filter_map(Input::table);
+            let names = all.map(|table| table.source().name.clone()).collect();
             return own(To::Keys(KeyLines {
                 sink,
                 names,
@@ -124,6 +138,7 @@ impl<'a> Sink<'a> {
                 delimiter,
                 id: None,
                 key: Vec::new(),
+                before: Vec::new(),
                 lines: Vec::new(),
             }));
         }
@@ -135,8 +150,8 @@ impl<'a> Sink<'a> {
                 .advise(Advice::Specify(Setting::Output))
                 .advise(Advice::Enable(Setting::KeysOnly)));
         }
-        found.try_for_each(|other| other.refuse_rows_after(first))?;
-        let tables = tables.iter().flatten().map(|table| Arc::clone(table)).collect();
+        tables.try_for_each(|other| other.refuse_rows_after(first))?;
+        let tables = inputs.iter().filter_map(Input::table).map(Arc::clone).collect();
         own(To::Rows(Table::writer(tables, sink, format.memory)?))
     }
 
@@ -144,6 +159,7 @@ impl<'a> Sink<'a> {
         match self.to {
             To::Rows(mut rows) => rows.finish(),
             To::Keys(mut keys) => keys.write(),
+            To::RecordKeys(keys) => keys.finish(),
             To::Lines(_) => Ok(()),
         }
     }
@@ -154,6 +170,7 @@ impl Write for Sink<'_> {
         let mut rest = bytes;
         match &mut self.to {
             To::Lines(sink) => return sink.write(bytes),
+            To::RecordKeys(keys) => keys.add(bytes)?,
             To::Rows(rows) => {
                 while let Some(part) = self.scan.next(&mut rest) {
                     if let Part::Row(id) = part {
@@ -177,6 +194,10 @@ impl Write for Sink<'_> {
                 keys.write()?;
                 keys.sink.flush()
             }
+            To::RecordKeys(keys) => {
+                keys.write()?;
+                keys.sink.flush()
+            }
             // The file is complete only at its end.
             To::Rows(_) => Ok(()),
         }
@@ -193,6 +214,8 @@ struct KeyLines<'a> {
     delimiter: u8,
     id: Option<RowId>,
     key: Vec<u8>,
+    /// Bytes that precede the first line.
+    before: Vec<u8>,
     /// Lines that are not written yet.
     lines: Vec<u8>,
 }
@@ -210,7 +233,9 @@ impl KeyLines<'_> {
                 Ok(())
             }
             Part::End => {
-                let written = write_key(&self.key, self.dialect, self.delimiter, &mut self.lines);
+                self.lines.append(&mut self.before);
+                let written =
+                    write_key(&self.key, self.dialect, as_is, self.delimiter, &mut self.lines);
                 if let Err(problem) = written {
                     let id = self.id.unwrap_or(RowId { table: 0, row: 0 });
                     let name = self.names.get(id.table as usize).map_or("", String::as_str);
@@ -230,40 +255,136 @@ impl KeyLines<'_> {
     }
 }
 
-/// Bytes of lines that are written at a time.
-const BLOCK: usize = 64 << 10;
-
-/// How frames are printed as lines.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RowLines {
-    /// How fields are written, if a key has several columns.
-    pub(crate) dialect: Option<Dialect>,
-    pub(crate) delimiter: u8,
+/// Writes the keys of records that are lines.
+struct RecordKeys<'a> {
+    sink: &'a mut (dyn Write + Send),
+    keys: KeyLine,
+    ends: RecordEnds,
+    /// The beginning of a record.
+    record: Vec<u8>,
+    /// Bytes that precede the first line.
+    before: Vec<u8>,
+    /// Lines that are not written yet.
+    lines: Vec<u8>,
 }
 
-impl RowLines {
-    /// Appends the key of a frame as a line.
-    pub(crate) fn append(
-        self,
-        frame: &[u8],
-        line: &mut Vec<u8>,
-    ) -> std::result::Result<(), &'static str> {
-        write_key(rows::key(frame), self.dialect, self.delimiter, line)
+impl RecordKeys<'_> {
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.record.extend_from_slice(bytes);
+        let mut start = 0;
+        while let Some(length) = self.ends.first(&self.record[start..]) {
+            self.lines.append(&mut self.before);
+            self.keys.append(&self.record[start..start + length], &mut self.lines)?;
+            self.lines.push(self.keys.delimiter);
+            start += length + 1;
+        }
+        self.record.drain(..start);
+        if self.lines.len() >= BLOCK { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.sink.write_all(&self.lines)?;
+        self.lines.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        if !self.record.is_empty() {
+            return Err(io::Error::other("the last record has no end"));
+        }
+        self.write()
     }
 }
 
-/// Appends a key as a line: that of one column as it is; with `dialect` those of several columns as a
-/// CSV record.
+/// How the keys of records are printed as lines.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyLine {
+    fields: Fields,
+    /// How fields are written, if a key has several.
+    pub(crate) dialect: Option<Dialect>,
+    delimiter: u8,
+    /// The input, if there is only one.
+    input: Option<String>,
+    key: Vec<u8>,
+}
+
+impl KeyLine {
+    /// Returns how the keys of these inputs are printed. `dialect`: how several fields are, unless they are
+    /// of CSV.
+    ///
+    /// # Errors
+    /// If the inputs have their keys at different places.
+    pub(crate) fn of(inputs: &[Input], dialect: Dialect, delimiter: u8) -> Result<Option<Self>> {
+        let Some(first) = inputs.first() else { return Ok(None) };
+        let fields = &first.keys().fields;
+        if let Some(other) = inputs.iter().find(|input| input.keys().fields != *fields) {
+            let name = first.name();
+            let problem = format!("its keys are at another place than those of {name}");
+            return Err(Error::input(other.name(), problem).advise(Advice::Omit(Setting::KeysOnly)));
+        }
+        let dialect = first.csv_dialect().unwrap_or(dialect);
+        Ok(Some(Self {
+            fields: fields.clone(),
+            dialect: (fields.count() > 1).then_some(dialect),
+            delimiter,
+            input: (inputs.len() == 1).then(|| first.name().to_owned()),
+            key: Vec::new(),
+        }))
+    }
+
+    /// Appends the key of a record to a line.
+    ///
+    /// # Errors
+    /// If it is no line.
+    pub(crate) fn append(&mut self, record: &[u8], line: &mut Vec<u8>) -> io::Result<()> {
+        self.key.clear();
+        let text: fn(&[u8]) -> &[u8] =
+            if self.fields.json_values().is_some() { json_text } else { as_is };
+        let written = self.fields.append(record, &mut self.key).and_then(|()| {
+            let written = write_key(&self.key, self.dialect, text, self.delimiter, line);
+            written.map_err(|problem| format!("a key {problem}: {}", shown(&self.key)))
+        });
+        written.map_err(|problem| {
+            let error = match &self.input {
+                Some(input) => Error::input(input, problem),
+                None => Error::new(ErrorKind::Output, problem),
+            };
+            io::Error::other(error.advise(Advice::Omit(Setting::KeysOnly)))
+        })
+    }
+}
+
+/// Returns the beginning of a key, for an error.
+fn shown(key: &[u8]) -> String {
+    let dots = if key.len() > SHOWN { "..." } else { "" };
+    format!("'{}{dots}'", key[..key.len().min(SHOWN)].escape_ascii())
+}
+
+/// Bytes of a key that an error shows.
+const SHOWN: usize = 40;
+
+/// Bytes of lines that are written at a time.
+const BLOCK: usize = 64 << 10;
+
+/// Returns a field as it is.
+fn as_is(field: &[u8]) -> &[u8] {
+    field
+}
+
+/// Appends a key as a line: that of one field as it is; with `dialect` those of several fields as a CSV
+/// record. `text` returns the text of a field.
 ///
 /// # Errors
 /// If the key of one column contains the delimiter, or a field what its dialect cannot write.
 fn write_key(
     key: &[u8],
     dialect: Option<Dialect>,
+    text: fn(&[u8]) -> &[u8],
     delimiter: u8,
     line: &mut Vec<u8>,
 ) -> std::result::Result<(), &'static str> {
     let Some(dialect) = dialect else {
+        let key = text(key);
         line.extend_from_slice(key);
         return match memchr::memchr(delimiter, key) {
             Some(_) => Err("has a line end, so it cannot be printed as a line"),
@@ -275,7 +396,7 @@ fn write_key(
         [separator, b'\n', b'\r', delimiter].contains(&byte)
             || quote.into_iter().chain(escape).any(|special| special == byte)
     };
-    for (number, field) in rows::fields(key).enumerate() {
+    for (number, field) in rows::fields(key).map(text).enumerate() {
         if number > 0 {
             line.push(separator);
         }
@@ -327,7 +448,7 @@ mod tests {
                     fields.map(|field| [&length(field)[..], field].concat()).concat()
                 };
                 let mut line = Vec::new();
-                write_key(&key([first, second]), Some(dialect), b'\n', &mut line).unwrap();
+                write_key(&key([first, second]), Some(dialect), as_is, b'\n', &mut line).unwrap();
                 line.push(b'\n');
                 let records = csv_records(&line, dialect, 9);
                 assert_eq!(records.len(), 1, "{dialect:?} {line:?}");
@@ -340,7 +461,7 @@ mod tests {
         // TSV has neither quotes nor escapes.
         let tsv = Columns::default().dialect_of("a.tsv");
         for (key, is_written) in [(&b"\x01\0\0\0a"[..], true), (b"\x01\0\0\0\t", false)] {
-            assert_eq!(write_key(key, tsv, b'\n', &mut Vec::new()).is_ok(), is_written);
+            assert_eq!(write_key(key, tsv, as_is, b'\n', &mut Vec::new()).is_ok(), is_written);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use petal::{BatchResults, HashSpec};
 
 use crate::fingerprint::{Fingerprint, LineHasher};
-use crate::keys::Keys;
+use crate::keys::{Keys, Parts};
 
 /// Consecutive lines of one input.
 #[derive(Clone, Copy)]
@@ -103,6 +103,8 @@ pub(crate) struct Scratch {
     pub(crate) selected: Vec<usize>,
     /// Hashes that may belong to a sample, each with whether a filter contains it.
     pub(crate) sampled: Vec<(u64, bool)>,
+    /// The parts of the texts.
+    pub(crate) parts: Parts,
 }
 
 impl Scratch {

@@ -106,9 +106,14 @@ pub fn seen(
     // A file of rows is complete only at its end, so nothing is saved before.
     let rows_only = !settings.keys_only && inputs.iter().any(Input::is_table);
     let mut rows = context.row_outputs(outputs, &inputs)?;
-    let printer = context.started_printer(rows.outputs(), &inputs)?;
     let missing_end = || context.missing_end(&inputs);
-    let missing_end = Some(&missing_end as &(dyn Fn() -> Result<Vec<u8>> + Sync));
+    let mut missing_end = Some(&missing_end as &(dyn Fn() -> Result<Vec<u8>> + Sync));
+    if settings.keys_only {
+        // It is no part of a record.
+        rows.begin_with(context.missing_end(&inputs)?);
+        missing_end = None;
+    }
+    let printer = context.started_printer(rows.outputs(), &inputs)?;
     let length: Option<u64> = inputs.iter().map(Input::length).sum();
     let mut left = length.unwrap_or(0);
     let inputs: Vec<_> = inputs.iter().collect();

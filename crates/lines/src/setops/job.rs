@@ -64,7 +64,7 @@ impl SetJob {
             Mode::Exact { strategy } => {
                 let journal = |dir| {
                     let (resume, limit, first) = (settings.resume, budget.limit, self.first.len());
-                    let (keys, inputs) = (settings.keys.to_string(), &mut inputs);
+                    let (keys, inputs) = (keys_text(settings, &sources), &mut inputs);
                     Journal::open(dir, resume, limit, op, delimiter, keys, inputs, first, progress)
                 };
                 let journal = settings.work_dir.as_deref().map(journal).transpose()?;
@@ -143,4 +143,16 @@ impl SetJob {
         let others = first.split_off(printed);
         (first, others)
     }
+}
+
+/// Returns how the keys of a job are made, for its journal.
+fn keys_text(settings: &Settings<'_>, sources: &[Source]) -> String {
+    let mut text = settings.keys.to_string();
+    for (number, source) in sources.iter().enumerate() {
+        if let Source::Keyed(..) = source {
+            let fields = &source.keys(&settings.keys).fields;
+            text.push_str(&format!("; {number}: {fields}"));
+        }
+    }
+    text
 }

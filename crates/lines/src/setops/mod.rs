@@ -20,15 +20,16 @@ mod set_semantics;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use approximate::{expected_losses, filter_within, lost_lines};
 pub use exact::{Bounds, Counting, InputEstimate, JobEstimate, Side, forget_work};
 pub(crate) use exact::{
-    FIRST_RECORD, HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, Partition, PartitionJoin,
-    Partitioning, RecordSink, contains_any,
+    FIRST_RECORD, HASH_LOG_MEMORY, HashSink, JobPasses, JoinResult, LineSelector, Partition,
+    PartitionJoin, Partitioning, RecordSink, contains_any, partitioning, write_table,
 };
 pub use job::{Mode, SetJob};
 pub use planning::Strategy;
 pub(crate) use planning::{Sample, filter_bytes, filter_fpr};
-pub(crate) use positions::{Polarity, PositionSet, PositionWriter, Spans};
+pub(crate) use positions::{Polarity, PositionIter, PositionSet, PositionWriter, Spans};
 pub(crate) use print::{print_positions, starts as positions_of_inputs};
-pub use report::{Phase, Report};
+pub use report::{PartCounts, Phase, Report};
 pub use set_semantics::SetOp;

@@ -41,6 +41,9 @@ pub struct Report {
     pub wrong_error: f64,
     /// Lines of an approximate job may be repeated, because the memory for printed lines was full.
     pub repeats_possible: bool,
+    /// Of a job on the parts of documents, whose lines are the documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartCounts>,
     /// Phases that an earlier run of the job had finished.
     pub resumed: u64,
     /// Wall time of this run.
@@ -49,7 +52,18 @@ pub struct Report {
     pub phases: Vec<Phase>,
     /// The start of this run.
     #[serde(skip)]
-    pub(super) begun: Option<Instant>,
+    pub(crate) begun: Option<Instant>,
+}
+
+/// The parts of documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartCounts {
+    /// Parts in all documents.
+    pub read: u64,
+    /// Parts that occur earlier, in the same document or in another.
+    pub repeated: u64,
+    /// Parts in the documents of the result.
+    pub kept: u64,
 }
 
 /// One phase of a job.
@@ -76,19 +90,19 @@ pub struct Phase {
 
 impl Report {
     /// The empty report of a run that began at `begun`.
-    pub(super) fn new(begun: Instant) -> Self {
+    pub(crate) fn new(begun: Instant) -> Self {
         Self { begun: Some(begun), ..Self::default() }
     }
 
     /// Returns the report of an earlier run that had finished `phases` phases.
-    pub(super) fn resumed(&self, phases: u64) -> Self {
+    pub(crate) fn resumed(&self, phases: u64) -> Self {
         let mut report = Self { resumed: phases, ..self.clone() };
         report.phases.iter_mut().for_each(|phase| phase.start = None);
         report
     }
 
     /// Adds a pass.
-    pub(super) fn add_pass(&mut self, pass: PassStats) {
+    pub(crate) fn add_pass(&mut self, pass: PassStats) {
         self.passes += 1;
         self.bytes_read += pass.bytes;
         let PassStats { what, seconds, bytes, lines } = pass;
@@ -96,7 +110,7 @@ impl Report {
     }
 
     /// Adds a phase that is not a pass.
-    pub(super) fn add_phase(&mut self, what: &'static str, seconds: f64) {
+    pub(crate) fn add_phase(&mut self, what: &'static str, seconds: f64) {
         self.push(Phase { what: what.into(), seconds, ..Phase::default() });
     }
 
@@ -108,7 +122,7 @@ impl Report {
     }
 
     /// Sets the survivors of the last phase.
-    pub(super) fn set_survivors(&mut self, lines: u64) {
+    pub(crate) fn set_survivors(&mut self, lines: u64) {
         if let Some(phase) = self.phases.last_mut() {
             phase.survivors = Some(lines);
         }

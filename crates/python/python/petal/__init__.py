@@ -13,6 +13,7 @@ from pathlib import Path as _Path
 from petal import _other_package
 from petal._decorators import seen_before
 from petal._line_filters import build, check, merge, seen
+from petal._plans import explain, plan
 from petal._set_operations import (
     CountReport,
     Phase,
@@ -84,10 +85,12 @@ __all__ = [
     "count",
     "dedup",
     "diff",
+    "explain",
     "from_bytes",
     "load",
     "merge",
     "open",
+    "plan",
     "seen",
     "seen_before",
     "symdiff",

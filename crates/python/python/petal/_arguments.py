@@ -52,7 +52,13 @@ class JobOptions(ReadOptions, total=False):
     temp_dir: Path | None
 
 
-class SetOptions(JobOptions, total=False):
+class PrintOptions(JobOptions, total=False):
+    """Also how rows are printed."""
+
+    keys_only: bool
+
+
+class SetOptions(PrintOptions, total=False):
     """Also what lets a job continue."""
 
     work_dir: Path | None
@@ -67,6 +73,7 @@ DEFAULTS = {
     "text": False,
     "header": False,
     "resume": False,
+    "keys_only": False,
     "bad_records": "stop",
     "nulls": "one",
     "empty": "one",
@@ -218,6 +225,7 @@ def read_options(job: str, kind: type, given: ReadOptions) -> dict[str, object]:
         "delimiter": bytes(delimiter),
         "text": bool(options.get("text", False)),
         "keys": _keys(options),
+        "keys_only": read_flag("keys_only", options.get("keys_only", False)),
         "progress": options.get("progress"),
     }
 

@@ -13,6 +13,7 @@ from petal._arguments import (
     Out,
     Path,
     Paths,
+    PrintOptions,
     Progress,
     lists_options,
     read_flag,
@@ -126,7 +127,7 @@ def check(
     format: Format | None = None,
     key_type: KeyType = "text",
     secret: bytes | None = None,
-    **options: Unpack[JobOptions],
+    **options: Unpack[PrintOptions],
 ) -> Report:
     """Returns the lines of the inputs that a filter contains, in order, with repeats.
 
@@ -157,7 +158,7 @@ def check(
         opened = filter
     else:
         opened = _open(filter, format=format, key_type=key_type, secret=secret)
-    settings = read_options("check", JobOptions, options)
+    settings = read_options("check", PrintOptions, options)
     result = _check_job(opened, read_paths(inputs), check_options, settings)
     return Report(**read_result(result, options))
 
@@ -175,7 +176,7 @@ def seen(
     dry_run: bool = False,
     out: Out | None = None,
     count: bool = False,
-    **options: Unpack[JobOptions],
+    **options: Unpack[PrintOptions],
 ) -> Report:
     """Returns the lines that no earlier job with this filter file has returned, in order, each once.
 
@@ -226,7 +227,7 @@ def seen(
             "notes": read_notes(metadata),
         },
     }
-    settings = read_options("seen", JobOptions, options)
+    settings = read_options("seen", PrintOptions, options)
     return Report(**read_result(_seen_job(files, arguments, settings), options))
 
 

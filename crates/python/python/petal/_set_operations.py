@@ -13,10 +13,10 @@ from typing import Literal, TypeVar, Unpack
 
 from petal._arguments import (
     DEFAULTS,
-    JobOptions,
     Out,
     Path,
     Paths,
+    PrintOptions,
     SetOptions,
     lists_options,
     read_flag,
@@ -67,7 +67,9 @@ def common(
         2
 
     - `a`: a path, or several that are read as one file.
-    - `others`: one path per file.
+    - `others`: one path per file. What follows the last `#` of a path says what its key is, whatever
+      `column` and `json_key` say: `"a.csv#url"`, `"b.csv#2&separator=;&header=no"`, `"c.jsonl#/user/id"`,
+      or the whole line after `"d.txt#"`. A file that exists under the whole name is that file.
     - `at_least`: return the lines that are in at least this number of the others, at most 126 [all].
     - `out`: destination of the result: a path, which is replaced when the job is complete, and
       compressed if it ends in `.gz`, `.zst` or `.lz4`; or an object with `write(bytes)` [the report
@@ -86,9 +88,12 @@ def common(
     - `delimiter`: the byte that ends a line.
     - `text`: read files as lines that look like compressed, binary or UTF-16 files, instead of
       raising `InputError`, and issue no `UserWarning` about byte order marks or mixed line ends.
-    - `column`: read CSV and compare records by these columns: a name (`str`), a number counted from
-      1 (`int`), or a list. The result has whole records. A name needs a header, the first record of
+    - `column`: read CSV, Parquet or Arrow and compare records by these columns: a name (`str`), a number
+      counted from 1 (`int`), or a list. The result has whole records. A name needs a header, the first record of
       each file; the first one is written to `out`, and is the `header` of the report.
+      Rows of Parquet and Arrow need `out`, which gets a file of their format, or `keys_only`.
+    - `keys_only`: return only the key of each record, one line for each: one field as it is, several
+      as CSV.
     - `separator`: the byte between columns [a tab in files named `.tsv` or `.tab`, a comma in those
       named `.csv`; in others what divides the first two lines: a tab, `|`, `;` or comma; an error
       if several do].
@@ -244,7 +249,7 @@ def count(
     top: int | None = None,
     min_count: int = 1,
     out: Out | None = None,
-    **options: Unpack[JobOptions],
+    **options: Unpack[PrintOptions],
 ) -> CountReport:
     """Counts how often each distinct line occurs in all inputs together.
 
@@ -274,7 +279,7 @@ def count(
         "top": read_integer("top", top, 1),
         "min_count": read_integer("min_count", min_count, 1),
     }
-    settings = read_options("count", JobOptions, options)
+    settings = read_options("count", PrintOptions, options)
     result = _count_job(files, arguments, settings)
     return CountReport(**read_result(result, options, counted=True))
 

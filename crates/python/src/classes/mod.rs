@@ -7,6 +7,7 @@
 mod bloom;
 mod cascade;
 mod counting;
+mod explain;
 mod filter_files;
 mod foreign;
 mod info;
@@ -448,6 +449,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let unpickle = wrap_pyfunction!(unpickle, module)?;
     UNPICKLE.get_or_init(module.py(), || unpickle.clone().into_any().unbind());
     module.add_function(unpickle)?;
+    module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
     filter_files::register(module)?;
     module.add_class::<Filter>()?;
     module.add_class::<bloom::BloomFilter>()?;

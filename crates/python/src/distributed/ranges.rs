@@ -234,7 +234,7 @@ fn publish(
     partial: PathBuf,
     out: PathBuf,
 ) -> PyResult<Py<PyDict>> {
-    let metadata = filter_metadata(&to_settings(settings.clone())?.keys);
+    let metadata = filter_metadata(&to_settings(settings.clone())?.keys, &[]);
     run(py, settings, job_keys, |task| built(task.publish(&partial, &metadata, &out)))
 }
 

@@ -9,7 +9,7 @@ use petal_lines::{CountJob, CountOrder, Settings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::job::run_with_records;
+use super::job::{Records, run_with_records};
 use super::output::Target;
 use super::{JobOptions, JobResult, add_phases, sources};
 use crate::error::IntoPyErr;
@@ -37,15 +37,15 @@ pub(super) fn count_job(
         (false, None) => CountOrder::Appearance,
         (_, top) => CountOrder::Count { top },
     };
-    let job = CountJob { inputs: sources(inputs), order, min_count: count.min_count };
+    let job = CountJob { inputs: sources(inputs)?, order, min_count: count.min_count };
     let settings = options.settings(&job.inputs)?;
     let mut files = Vec::new();
     let target = Target::new(count.out, "out", &mut files)?;
     let target = target.unwrap_or_else(|| Target::Unnamed(settings.temp_dir.clone()));
     let keys = Arc::clone(&settings.keys);
-    let left_out = settings.left_out.clone();
-    let records =
-        (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]), &left_out);
+    let (left_out, keys_only) = (settings.left_out.clone(), settings.keys_only);
+    let printed = matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]);
+    let records = Records { keys: &keys, printed, left_out: &left_out, keys_only };
     let started = Instant::now();
     let ((counted, phases, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {

@@ -15,14 +15,24 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::job::{Phase, ProgressReporter, run, run_with_records};
-use super::output::{Target, count_with_output};
-use super::{JobOptions, JobResult, Memory, add_phases, sources};
+use super::job::{Phase, ProgressReporter, Records, run, run_with_records};
+use super::output::{Target, count_with_output, refuse_bad_file};
+use super::{JobOptions, JobResult, Memory, add_phases, files_at, sources};
 use crate::classes::Filter;
 use crate::classes::options::hash;
 use crate::error::{Exception, IntoPyErr};
 use crate::keys::KeyHasher;
 use crate::state::FilterState;
+
+/// Returns the type of filter with this name.
+pub(super) fn filter_type(name: &str) -> PyResult<FilterType> {
+    let types = FilterType::ALL;
+    types.into_iter().find(|one| one.name() == name).ok_or_else(|| {
+        let names: Vec<_> = types.iter().map(|one| one.name()).collect();
+        let names = names.join(", ");
+        PyValueError::new_err(format!("type=: expected one of {names}, found {name:?}"))
+    })
+}
 
 /// The arguments for the filter that `build` makes.
 #[derive(FromPyObject)]
@@ -75,18 +85,8 @@ impl Notes {
 impl FilterArgs {
     /// Returns the specification for the file engine.
     fn to_spec(&self, not_in: Vec<Source>) -> PyResult<FilterSpec> {
-        let types = FilterType::ALL;
-        let filter_type = types.into_iter().find(|one| one.name() == self.r#type);
-        let filter_type = filter_type.ok_or_else(|| {
-            let names: Vec<_> = types.iter().map(|one| one.name()).collect();
-            let names = names.join(", ");
-            PyValueError::new_err(format!(
-                "type=: expected one of {names}, found {:?}",
-                self.r#type
-            ))
-        })?;
         Ok(FilterSpec {
-            filter_type: Some(filter_type),
+            filter_type: Some(filter_type(&self.r#type)?),
             capacity: self.capacity,
             fpr: self.fpr,
             size: self.size.as_ref().map(|size| size.bytes_of("size=")).transpose()?,
@@ -118,7 +118,7 @@ pub(super) fn build_job(
     filter_spec: FilterArgs,
     options: JobOptions,
 ) -> PyResult<JobResult> {
-    let (inputs, spec) = (sources(inputs), filter_spec.to_spec(sources(not_in))?);
+    let (inputs, spec) = (sources(inputs)?, filter_spec.to_spec(sources(not_in)?)?);
     let FilterArgs { query_transform, notes, .. } = filter_spec;
     spec.filter_type().map_err(IntoPyErr::into_py_err)?;
     notes.noted("{}")?;
@@ -133,6 +133,9 @@ pub(super) fn build_job(
     let built = run(py, options.progress, files, |reporter| {
         let settings = Settings { progress: reporter, ..settings };
         let all = [&inputs[..], &spec.not_in].concat();
+        if let Target::File(path) = &target {
+            refuse_bad_file(path, &settings)?;
+        }
         let mut output = target.open(&all, reporter)?;
         let built =
             petal_lines::build(&spec, &settings, &inputs).map_err(IntoPyErr::into_py_err)?;
@@ -143,7 +146,8 @@ pub(super) fn build_job(
         if let Some(writer) = output.writer() {
             let spelling = settings.spellings.of(&inputs);
             let inserted = built.filter.as_dyn().inserted();
-            let metadata = with_spelling(&filter_metadata(&settings.keys), spelling, inserted);
+            let metadata =
+                with_spelling(&filter_metadata(&settings.keys, &inputs), spelling, inserted);
             let metadata = notes.noted(&with_query_transforms(&metadata, &query_transforms))?;
             built.filter.write_to(writer, &metadata).map_err(|error| output.failed(error))?;
         }
@@ -177,13 +181,13 @@ pub(super) fn check_job(
     check_options: CheckArgs<'_>,
     options: JobOptions,
 ) -> PyResult<JobResult> {
-    let mut settings = options.settings(&sources(inputs.clone()))?;
+    let (inputs, allow) = (sources(inputs)?, sources(check_options.allow)?);
+    let mut settings = options.settings(&inputs)?;
     settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
     let transforms = filter.get().read(py)?.adopted_for_queries(&settings.keys.transforms)?;
     settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });
     let recorded = filter.get().read(py)?.recorded_spelling();
-    let (inputs, allow) = (sources(inputs), sources(check_options.allow));
-    let filter_paths = sources(check_options.filter_paths);
+    let filter_paths = files_at(check_options.filter_paths);
     let mut files = Vec::new();
     let target = match Target::new(check_options.out, "out", &mut files)? {
         Some(_) if check_options.count => {
@@ -194,8 +198,9 @@ pub(super) fn check_job(
         None => Target::Unnamed(settings.temp_dir.clone()),
     };
     let keys = Arc::clone(&settings.keys);
-    let left_out = settings.left_out.clone();
-    let records = (&*keys, matches!(target, Target::Unnamed(_)).then_some(&inputs[..]), &left_out);
+    let (left_out, keys_only) = (settings.left_out.clone(), settings.keys_only);
+    let printed = matches!(target, Target::Unnamed(_)).then_some(&inputs[..]);
+    let records = Records { keys: &keys, printed, left_out: &left_out, keys_only };
     let started = Instant::now();
     let ((checked, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter: &ProgressReporter| {

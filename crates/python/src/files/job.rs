@@ -304,7 +304,18 @@ pub(crate) fn run<T: Send>(
     run_listening(py, progress, files, false, job)
 }
 
-/// Runs a job like [`run`], and returns how Python reads the records of the `printed` inputs, if the
+/// The records that a job prints.
+pub(super) struct Records<'a> {
+    /// How keys are made.
+    pub(super) keys: &'a Arc<KeySpec>,
+    /// The inputs whose records the report has; `None`: it has none.
+    pub(super) printed: Option<&'a [Source]>,
+    pub(super) left_out: &'a LeftOutRecords,
+    /// Whether the keys of rows are printed.
+    pub(super) keys_only: bool,
+}
+
+/// Runs a job like [`run`], and returns how Python reads the records of the printed inputs, if the
 /// report has them.
 ///
 /// # Errors
@@ -314,7 +325,7 @@ pub(super) fn run_with_records<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
     files: Vec<Py<PyAny>>,
-    (keys, printed, left_out): (&KeySpec, Option<&[Source]>, &LeftOutRecords),
+    Records { keys, printed, left_out, keys_only }: Records<'_>,
     job: impl FnOnce(&ProgressReporter) -> PyResult<T> + Send,
 ) -> PyResult<(T, CsvOutput)> {
     let job = |reporter: &ProgressReporter| {
@@ -324,7 +335,7 @@ pub(super) fn run_with_records<T: Send>(
         Ok((result, found))
     };
     let (result, found) = run_listening(py, progress, files, printed.is_some(), job)?;
-    Ok((result, printed.and_then(|inputs| csv_output(keys, inputs, &found))))
+    Ok((result, printed.and_then(|inputs| csv_output(keys, inputs, &found, keys_only))))
 }
 
 fn run_listening<T: Send>(

@@ -1,6 +1,7 @@
 //! The arguments that say which bytes of a record are its key.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use petal_lines::{
     Alike, Column, Columns, Dialect, Fields, JsonPointer, JsonValues, KeySpec, Quoting,
@@ -105,15 +106,32 @@ pub(super) type CsvOutput = Option<(DialectBytes, bool)>;
 
 /// Returns how Python reads the records of these inputs, which have one separator. `found`: the
 /// separators that inputs were found to have.
-pub(super) fn csv_output(keys: &KeySpec, inputs: &[Source], found: &[(String, u8)]) -> CsvOutput {
-    let Fields::Columns(columns) = &keys.fields else { return None };
-    let name = inputs.first()?.to_string();
+pub(super) fn csv_output(
+    keys: &Arc<KeySpec>,
+    inputs: &[Source],
+    found: &[(String, u8)],
+    keys_only: bool,
+) -> CsvOutput {
+    let first = inputs.first()?.keys(keys);
+    let Fields::Columns(columns) = &first.fields else { return None };
+    if keys_only {
+        let separator = columns.separator.or(Some(b','));
+        let dialect = Columns { separator, ..columns.clone() }.dialect_of("")?;
+        let bytes = (dialect.separator, dialect.quote, dialect.escape);
+        return (columns.columns.len() > 1).then_some((bytes, false));
+    }
+    let name = inputs.first()?.place().to_string();
     let dialect = columns.dialect_of(&name).or_else(|| {
         let found = found.iter().find(|(input, _)| *input == name);
         let separator = Some(found.map_or(b',', |(_, separator)| *separator));
         Columns { separator, ..columns.clone() }.dialect_of(&name)
     })?;
-    Some(((dialect.separator, dialect.quote, dialect.escape), columns.has_header()))
+    let has_header = |input: &Source| match &input.keys(keys).fields {
+        Fields::Columns(columns) => columns.has_header(),
+        _ => false,
+    };
+    let bytes = (dialect.separator, dialect.quote, dialect.escape);
+    Some((bytes, inputs.iter().any(has_header)))
 }
 
 /// Returns the complete CSV records at the start of a text, without their LF, and the position of

@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use super::filters::{Counted, Counts, Notes, report_fields, warn_if_overfull};
 use super::job::{ProgressReporter, run};
 use super::output::Target;
-use super::{JobResult, Memory, sources};
+use super::{JobResult, Memory, files_at};
 use crate::error::{Exception, IntoPyErr, cannot_read, with_path};
 use crate::state::open::{OpenOptions, load, open};
 use crate::state::{FilterState, Storage};
@@ -50,7 +50,7 @@ pub(super) fn merge_job(
     };
     let mut files = Vec::new();
     let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
-    let inputs = sources(filters.clone());
+    let inputs = files_at(filters.clone());
     let merge = Merge { fold, format, memory_limit, secret, notes };
     let started = Instant::now();
     let merged =

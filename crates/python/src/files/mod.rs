@@ -13,6 +13,7 @@ pub(crate) mod job;
 mod keys;
 mod merge;
 mod output;
+mod plan;
 mod seen;
 mod seen_files;
 mod set_operations;
@@ -57,6 +58,7 @@ struct JobOptions {
     delimiter: Vec<u8>,
     text: bool,
     keys: KeyArgs,
+    keys_only: bool,
     progress: Option<Py<PyAny>>,
 }
 
@@ -107,6 +109,7 @@ impl JobOptions {
         };
         settings.delimiter = delimiter;
         settings.text = self.text;
+        settings.keys_only = self.keys_only;
         settings.keys = Arc::new(self.keys.spec()?);
         if let Some(path) = &self.keys.bad_file {
             settings.left_out.write_bad_to(path, inputs).map_err(IntoPyErr::into_py_err)?;
@@ -115,7 +118,14 @@ impl JobOptions {
     }
 }
 
-fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
+/// Returns inputs, whose names may have fragments.
+fn sources(names: Vec<PathBuf>) -> PyResult<Vec<Source>> {
+    let source = |name| Source::of_name(name, Source::Path).map_err(IntoPyErr::into_py_err);
+    names.into_iter().map(source).collect()
+}
+
+/// Returns the files at these paths.
+fn files_at(paths: Vec<PathBuf>) -> Vec<Source> {
     paths.into_iter().map(Source::Path).collect()
 }
 
@@ -142,6 +152,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(counts::count_job, module)?)?;
     module.add_function(wrap_pyfunction!(filters::build_job, module)?)?;
     module.add_function(wrap_pyfunction!(filters::check_job, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan_job, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::plan_filter, module)?)?;
     module.add_function(wrap_pyfunction!(seen::seen_job, module)?)?;
     module.add_function(wrap_pyfunction!(merge::merge_job, module)?)
 }

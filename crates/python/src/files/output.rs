@@ -75,8 +75,16 @@ impl Target {
         reporter: &ProgressReporter,
     ) -> PyResult<Output> {
         let compression = match &self {
-            Self::File(path) => compression(path)?,
-            Self::Discard | Self::Object(_) | Self::Unnamed(_) => None,
+            Self::File(path) => {
+                refuse_bad_file(path, settings)?;
+                compression(path)?
+            }
+            Self::Unnamed(_) => {
+                // The report has lines.
+                settings.binary_output = false;
+                None
+            }
+            Self::Discard | Self::Object(_) => None,
         };
         match (compression, self.open_as_named(inputs, reporter)?) {
             (Some(compression), Output::Replace(file, path)) => {
@@ -136,6 +144,17 @@ fn compression(path: &Path) -> PyResult<Option<Compression>> {
              extension, and compress the file afterwards"
         ))
     })
+}
+
+/// Returns an error if an output is the file for records without a key.
+pub(super) fn refuse_bad_file(path: &Path, settings: &Settings<'_>) -> PyResult<()> {
+    match settings.left_out.writes_to(path) {
+        true => Err(PyValueError::new_err(format!(
+            "{}: is given for two outputs; choose another for bad_records=",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Returns an error if two outputs are the same file.

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use petal_lines::atomic_file::resolve_links;
+use petal_lines::atomic_file::{beside, resolve_links};
 use petal_lines::{Settings, Source, explain_full, seen};
 use pyo3::prelude::*;
 
 use super::filters::{Counted, Counts, report_fields, warn_if_overfull};
-use super::job::{ProgressReporter, run_with_records};
-use super::output::{Target, count_with_output};
+use super::job::{ProgressReporter, Records, run_with_records};
+use super::output::{Target, count_with_output, refuse_bad_file};
 use super::seen_files::{SeenFiles, SeenPlan};
 use super::{JobOptions, JobResult, sources};
 use crate::error::{IntoPyErr, cannot_write};
@@ -41,7 +41,7 @@ pub(super) fn seen_job(
     options: JobOptions,
 ) -> PyResult<JobResult> {
     let SeenArgs { filter, out, count, dry_run, plan } = seen_args;
-    let inputs = sources(inputs);
+    let inputs = sources(inputs)?;
     let settings = options.settings(&inputs)?;
     let mut files = Vec::new();
     let target = match Target::new(out, "out", &mut files)? {
@@ -54,9 +54,9 @@ pub(super) fn seen_job(
     let job = SeenJob { path, inputs, plan, dry_run };
     let started = Instant::now();
     let keys = Arc::clone(&settings.keys);
-    let left_out = settings.left_out.clone();
-    let records =
-        (&*keys, matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]), &left_out);
+    let (left_out, keys_only) = (settings.left_out.clone(), settings.keys_only);
+    let printed = matches!(target, Target::Unnamed(_)).then_some(&job.inputs[..]);
+    let records = Records { keys: &keys, printed, left_out: &left_out, keys_only };
     let ((counted, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {
             job.run(target, Settings { progress: reporter, ..settings }, reporter)
@@ -81,8 +81,12 @@ impl SeenJob {
         mut settings: Settings<'_>,
         reporter: &ProgressReporter,
     ) -> PyResult<(Counted, Option<OwnedFd>)> {
+        [&self.path, &beside(&self.path, "exact")]
+            .into_iter()
+            .try_for_each(|file| refuse_bad_file(file, &settings))?;
         let _lock = (!self.dry_run).then(|| SeenFiles::lock(&self.path)).transpose()?;
-        let (mut memory, mut files) = SeenFiles::open(&self.path, &self.plan, &mut settings)?;
+        let (mut memory, mut files) =
+            SeenFiles::open(&self.path, &self.plan, &self.inputs, &mut settings)?;
         if !self.dry_run {
             files.check_writable(&self.inputs)?;
         }
@@ -100,7 +104,7 @@ impl SeenJob {
         let lines = output.finish()?;
         if !self.dry_run && (counts.new > 0 || files.fresh || !self.plan.notes.is_empty()) {
             let spelling = settings.spellings.all().union(files.spelling.unwrap_or_default());
-            files.save(&mut memory, &settings.keys, spelling)?;
+            files.save(&mut memory, (&settings.keys, &self.inputs), spelling)?;
         }
         warn_if_overfull(memory.filter.as_dyn(), memory.log.is_some(), &self.path, reporter);
         let counts = Counts { lines: counts.lines, kept: counts.new, passes: 1 };

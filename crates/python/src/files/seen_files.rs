@@ -65,6 +65,7 @@ impl SeenFiles {
     pub(super) fn open(
         path: &Path,
         plan: &SeenPlan,
+        inputs: &[Source],
         settings: &mut Settings<'_>,
     ) -> PyResult<(SeenFilter, Self)> {
         let exact = beside(path, "exact");
@@ -76,7 +77,9 @@ impl SeenFiles {
             fresh: false,
         };
         let memory = match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => files.plan(plan, settings),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                files.plan(plan, inputs, settings)
+            }
             _ => files.open_existing(plan, settings),
         }?;
         files.metadata = plan.notes.noted(&files.metadata)?;
@@ -89,7 +92,12 @@ impl SeenFiles {
     }
 
     /// Makes the filter and the log of a first job, in memory.
-    fn plan(&mut self, plan: &SeenPlan, settings: &Settings<'_>) -> PyResult<SeenFilter> {
+    fn plan(
+        &mut self,
+        plan: &SeenPlan,
+        inputs: &[Source],
+        settings: &Settings<'_>,
+    ) -> PyResult<SeenFilter> {
         let shown = self.path.display();
         if let Some(orphan) = self.open_log()?
             && !orphan.is_empty()
@@ -110,7 +118,7 @@ impl SeenFiles {
         let filter = plan.new_filter(keys, settings)?;
         let log = plan.exact.then(FingerprintLog::new).transpose();
         let log = log.map_err(IntoPyErr::into_py_err)?;
-        self.metadata = filter_metadata(&settings.keys);
+        self.metadata = filter_metadata(&settings.keys, inputs);
         if let Some(log) = &log {
             self.metadata = with_log_id(&self.metadata, log.pair_id());
         }
@@ -200,10 +208,10 @@ impl SeenFiles {
     pub(super) fn save(
         &mut self,
         memory: &mut SeenFilter,
-        keys: &KeySpec,
+        (keys, inputs): (&KeySpec, &[Source]),
         spelling: Spelling,
     ) -> PyResult<()> {
-        let metadata = with_keys_of(&self.metadata, &filter_metadata(keys));
+        let metadata = with_keys_of(&self.metadata, &filter_metadata(keys, inputs));
         let metadata = with_spelling(&metadata, spelling, memory.filter.as_dyn().inserted());
         match &memory.log {
             // The log must exist before a filter that refers to it.

@@ -8,7 +8,7 @@ use petal_lines::{Mode, Outputs, Report, SetJob, SetOp, Settings, forget_work};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::job::{ProgressReporter, run_with_records};
+use super::job::{ProgressReporter, Records, run_with_records};
 use super::output::{Target, check_distinct, count_with_output};
 use super::{JobOptions, JobResult, sources};
 use crate::error::IntoPyErr;
@@ -26,6 +26,20 @@ pub(super) struct OutputArgs<'py> {
     at_least: Option<u8>,
 }
 
+/// Returns the operation with this name.
+pub(super) fn operation(name: &str, at_least: Option<u8>) -> SetOp {
+    match (name, at_least) {
+        ("common", None) => SetOp::Common,
+        ("common", Some(number)) => SetOp::AtLeast(number),
+        ("diff", _) => SetOp::Diff,
+        ("symdiff", _) => SetOp::SymDiff,
+        ("last", _) => SetOp::DedupLast,
+        ("duplicates", _) => SetOp::Duplicates,
+        ("unique", _) => SetOp::Unique,
+        _ => SetOp::Dedup,
+    }
+}
+
 /// Runs a set operation, by name, on files.
 #[pyfunction]
 #[pyo3(name = "_set_operation_job")]
@@ -37,21 +51,12 @@ pub(super) fn set_operation_job(
     outputs: OutputArgs<'_>,
     options: JobOptions,
 ) -> PyResult<JobResult> {
-    let op = match (operation, outputs.at_least) {
-        ("common", None) => SetOp::Common,
-        ("common", Some(number)) => SetOp::AtLeast(number),
-        ("diff", _) => SetOp::Diff,
-        ("symdiff", _) => SetOp::SymDiff,
-        ("last", _) => SetOp::DedupLast,
-        ("duplicates", _) => SetOp::Duplicates,
-        ("unique", _) => SetOp::Unique,
-        _ => SetOp::Dedup,
-    };
+    let op = self::operation(operation, outputs.at_least);
     let mode = match outputs.approx {
         true => Mode::Approx { capacity: outputs.capacity, fpr: outputs.fpr },
         false => Mode::Exact { strategy: None },
     };
-    let job = SetJob { op, first: sources(first), others: sources(others), mode };
+    let job = SetJob { op, first: sources(first)?, others: sources(others)?, mode };
     let settings = options.settings(&[&job.first[..], &job.others].concat())?;
     let mut files = Vec::new();
     let rest = Target::new(outputs.rest, "rest", &mut files)?.unwrap_or(Target::Discard);
@@ -67,8 +72,9 @@ pub(super) fn set_operation_job(
     let others = if op == SetOp::SymDiff { &job.others[..] } else { &[] };
     let printed = matches!(kept, Target::Unnamed(_)).then(|| [&job.first, others].concat());
     let keys = Arc::clone(&settings.keys);
-    let left_out = settings.left_out.clone();
-    let records = (&*keys, printed.as_deref(), &left_out);
+    let (left_out, keys_only) = (settings.left_out.clone(), settings.keys_only);
+    let records =
+        Records { keys: &keys, printed: printed.as_deref(), left_out: &left_out, keys_only };
     let work_dir = settings.work_dir.clone();
     let ((report, lines), csv) =
         run_with_records(py, options.progress, files, records, |reporter| {

@@ -1,6 +1,6 @@
 //! Operations on filters that may have a window of time: they take the time from a clock.
 
-use petal::{AnyFilter, BatchResults, Store};
+use petal::{AnyFilter, BatchResults, Explanation, Store};
 
 use super::Clock;
 
@@ -22,6 +22,22 @@ pub(super) fn contains<S: Store>(filter: &AnyFilter<S>, clock: Clock, key: &[u8]
         }
         filter => filter.contains(key),
     }
+}
+
+/// Returns the hash of a key, and how the filter answers its query.
+pub(super) fn explain<S: Store>(
+    filter: &AnyFilter<S>,
+    clock: Clock,
+    key: &[u8],
+) -> (u64, Explanation) {
+    let hash = filter.as_dyn().hash_spec().hash(key);
+    let explanation = match filter {
+        AnyFilter::Windowed(filter) if filter.window_ticks().is_some() => {
+            filter.explain_mixed_hash_at(clock.now(), hash)
+        }
+        filter => filter.as_dyn().explain_mixed_hash(hash),
+    };
+    (hash, explanation)
 }
 
 /// Looks up keys by their hashes.

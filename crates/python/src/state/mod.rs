@@ -14,7 +14,7 @@ pub(crate) use filter::Filter;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use petal::{AnyFilter, BatchResults, Mapped, Membership};
+use petal::{AnyFilter, BatchResults, Explanation, Mapped, Membership};
 use petal_interop::{FilterStats, ForeignFilter, Format, KeyType};
 use pyo3::PyResult;
 
@@ -158,6 +158,15 @@ impl FilterState {
             &self.storage,
             filter => Ok(clocked::contains(filter, self.clock, key)),
             filter => filter.contains(key).map_err(IntoPyErr::into_py_err),
+        )
+    }
+
+    /// Returns the hash of a key, and how the filter answers its query; `None` for filters of other programs.
+    pub(crate) fn explain(&self, key: &[u8]) -> Option<(u64, Explanation)> {
+        each_storage!(
+            &self.storage,
+            filter => Some(clocked::explain(filter, self.clock, key)),
+            _ => None,
         )
     }
 

@@ -82,6 +82,18 @@ impl Columns {
         }
     }
 
+    /// Returns the byte that a text names: itself, or a tab.
+    ///
+    /// # Errors
+    /// If it is no byte.
+    pub fn parse_byte(text: &str) -> Result<u8, String> {
+        match text.as_bytes() {
+            b"tab" | b"\\t" => Ok(b'\t'),
+            [byte] => Ok(*byte),
+            _ => Err("expected one byte, e.g. ';' or tab".to_owned()),
+        }
+    }
+
     /// Returns whether the first record of each input is a header.
     #[must_use]
     pub fn has_header(&self) -> bool {

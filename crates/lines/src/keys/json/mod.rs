@@ -37,6 +37,15 @@ pub(super) const NULL: u8 = 0xff;
 /// The first byte of the key of an array or object.
 const NESTED: u8 = 0xfe;
 
+/// Returns the text of a value in a key: that of a string, or JSON.
+pub(crate) fn json_text(value: &[u8]) -> &[u8] {
+    match value {
+        [NULL] => b"null",
+        [NESTED, json @ ..] => json,
+        text => text,
+    }
+}
+
 /// The values of a JSON record that make the key.
 ///
 /// The key of several values has before each its length in bytes, as four bytes in little-endian
@@ -64,6 +73,42 @@ impl JsonValues {
         Ok(false)
     }
 
+    /// Appends where the text at the first pointer is in a record: the positions after its first quote
+    /// and of its last one, eight bytes each. An empty text has no key, `null` the key of `null`.
+    pub(super) fn append_place(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
+        let record = utf8(record)?;
+        let pointer = self.0.first().ok_or("has no place of a text")?;
+        let Some(value) = find_value(record, pointer)? else {
+            key.push(NULL);
+            return Ok(());
+        };
+        let text = value.get();
+        match text.as_bytes() {
+            [b'"', b'"'] => {}
+            [b'"', ..] => {
+                // The parser borrows values from the record.
+                let start = text.as_ptr().addr() - record.as_ptr().addr();
+                for at in [start + 1, start + text.len() - 1] {
+                    key.extend((at as u64).to_le_bytes());
+                }
+            }
+            [b'n', ..] => key.push(NULL),
+            other => {
+                let kind = match other.first() {
+                    Some(b'{') => "an object",
+                    Some(b'[') => "an array",
+                    Some(b't' | b'f') => "true or false",
+                    _ => "a number",
+                };
+                let pointer = pointer.to_string();
+                return Err(format!(
+                    "has {kind} at {pointer:?}, expected a text; correct or remove the record"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the key of a record.
     pub(super) fn append(&self, record: &[u8], key: &mut Vec<u8>) -> Result<(), String> {
         let record = utf8(record)?;
@@ -87,16 +132,22 @@ fn utf8(record: &[u8]) -> Result<&str, String> {
 
 /// Appends the key of the value at a pointer.
 fn append_value(record: &str, pointer: &JsonPointer, key: &mut Vec<u8>) -> Result<(), String> {
+    append_raw(find_value(record, pointer)?, key).map_err(invalid)
+}
+
+/// Says why a record is no JSON.
+fn invalid(error: serde_json::Error) -> String {
+    let text = error.to_string();
+    let reason = text.split(" at line ").next().unwrap_or_default();
+    let at = error.column();
+    format!("is no JSON: {reason} at its byte {at}; correct or remove the record")
+}
+
+/// Returns the value at a pointer; `None` if there is none.
+fn find_value<'t>(record: &'t str, pointer: &JsonPointer) -> Result<Option<&'t RawValue>, String> {
     if record.bytes().all(|byte| byte.is_ascii_whitespace()) {
-        key.push(NULL);
-        return Ok(());
+        return Ok(None);
     }
-    let invalid = |error: serde_json::Error| {
-        let text = error.to_string();
-        let reason = text.split(" at line ").next().unwrap_or_default();
-        let at = error.column();
-        format!("is no JSON: {reason} at its byte {at}; correct or remove the record")
-    };
     let mut steps = pointer.steps();
     let found = match steps.next() {
         None => Some(serde_json::from_str::<&RawValue>(record).map_err(invalid)?),
@@ -107,7 +158,7 @@ fn append_value(record: &str, pointer: &JsonPointer, key: &mut Vec<u8>) -> Resul
         Some(value) => member::find(value.get(), step),
         None => Ok(None),
     });
-    append_raw(found.map_err(invalid)?, key).map_err(invalid)
+    found.map_err(invalid)
 }
 
 /// Appends the key of a value.

@@ -88,31 +88,8 @@ impl ApproximateJob<'_> {
         Ok(Some(sample.lines.max(1)))
     }
 
-    /// Returns a filter for `keys` keys; `None`: a filter that uses all memory.
     fn filter(&self, keys: Option<u64>, memory: u64) -> Result<BloomFilter> {
-        let Some(keys) = keys else {
-            // Assume ten bits per key, so that all memory is used.
-            return Ok(BloomFilter::with_memory(memory * 8 / 10, ByteSize::bytes(memory))?);
-        };
-        let Some(rate) = self.fpr else {
-            return Ok(BloomFilter::with_memory(
-                keys,
-                ByteSize::bytes(filter_bytes(keys, memory)),
-            )?);
-        };
-        let needed = BloomFilter::builder().capacity(keys).fpr(rate).plan()?.size_bytes();
-        if needed > memory {
-            return Err(Error::filter_too_large(
-                keys,
-                rate,
-                needed,
-                self.budget.limit,
-                "the limit",
-                Setting::MemoryLimit,
-            )
-            .advise(Advice::Raise(Setting::Fpr)));
-        }
-        Ok(BloomFilter::with_fpr(keys, rate)?)
+        filter_within(&self.budget, memory, keys, self.fpr)
     }
 
     fn keys_of(&self, batch: &Batch<'_>, scratch: &mut Scratch) {
@@ -131,13 +108,8 @@ impl ApproximateJob<'_> {
         let keys =
             other_lines.zip(first_lines).map(|(a, b)| if others.is_empty() { b } else { a + b });
         let mut filter = self.filter(keys, self.budget.work)?;
-        // The filter fills while lines are tested: take the mean rate.
-        let wrong = keys.zip(first_lines).map(|(keys, lines)| {
-            let before = keys - lines.min(keys);
-            let at = |step: u64| filter.expected_fpr(before + lines / 16 * step);
-            let mean = (0..16).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / 16.0;
-            mean * lines as f64
-        });
+        let wrong =
+            keys.zip(first_lines).map(|(keys, lines)| expected_losses(&filter, keys, lines));
         let rate = filter.expected_fpr(keys.unwrap_or(filter.capacity()));
         self.progress.note(Note::Expecting { wrong_lines: wrong, fpr: rate });
         let fold = |_: &Batch<'_>, scratch: &mut Scratch| {
@@ -168,16 +140,57 @@ impl ApproximateJob<'_> {
         report.add_pass(stats);
         report.set_survivors(printer.lines);
         report.first_lines = stats.lines;
-        // A filter that reports most absent lines as present allows no estimate.
-        let overfull = filter.expected_fpr(filter.inserted()) > 0.5;
-        let (present, new) =
-            (estimated_insertions(&filter, 0.0, before), filter.inserted() - before);
-        let lost = estimated_insertions(&filter, present, new) - present - new as f64;
-        // `max` would make 0 of NaN.
-        let error = (lost.max(0.0) * (1.0 + lost / (new as f64).max(1.0))).sqrt();
-        let unknown = overfull || lost.is_nan();
-        (report.wrong, report.wrong_error) =
-            if unknown { (f64::NAN, f64::NAN) } else { (lost, error) };
+        (report.wrong, report.wrong_error) = lost_lines(&filter, before);
         Ok(())
     }
+}
+
+/// Returns a filter for `keys` keys within `memory` bytes; `None`: a filter that uses all of them.
+pub(crate) fn filter_within(
+    budget: &Budget,
+    memory: u64,
+    keys: Option<u64>,
+    fpr: Option<f64>,
+) -> Result<BloomFilter> {
+    let Some(keys) = keys else {
+        // Assume ten bits per key, so that all memory is used.
+        return Ok(BloomFilter::with_memory(memory * 8 / 10, ByteSize::bytes(memory))?);
+    };
+    let Some(rate) = fpr else {
+        return Ok(BloomFilter::with_memory(keys, ByteSize::bytes(filter_bytes(keys, memory)))?);
+    };
+    let needed = BloomFilter::builder().capacity(keys).fpr(rate).plan()?.size_bytes();
+    if needed > memory {
+        return Err(Error::filter_too_large(
+            keys,
+            rate,
+            needed,
+            budget.limit,
+            "the limit",
+            Setting::MemoryLimit,
+        )
+        .advise(Advice::Raise(Setting::Fpr)));
+    }
+    Ok(BloomFilter::with_fpr(keys, rate)?)
+}
+
+/// Returns how many of the last `lines` of `keys` keys a filter is expected to lose.
+pub(crate) fn expected_losses(filter: &BloomFilter, keys: u64, lines: u64) -> f64 {
+    // The filter fills while lines are tested: take the mean rate.
+    let before = keys - lines.min(keys);
+    let at = |step: u64| filter.expected_fpr(before + lines / 16 * step);
+    let mean = (0..16).map(|step| (at(step) + at(step + 1)) / 2.0).sum::<f64>() / 16.0;
+    mean * lines as f64
+}
+
+/// Estimates how many distinct lines were lost after the first `before` keys of a filter, and the standard
+/// error. NaN if the filter is too full.
+pub(crate) fn lost_lines(filter: &BloomFilter, before: u64) -> (f64, f64) {
+    // A filter that reports most absent lines as present allows no estimate.
+    let overfull = filter.expected_fpr(filter.inserted()) > 0.5;
+    let (present, new) = (estimated_insertions(filter, 0.0, before), filter.inserted() - before);
+    let lost = estimated_insertions(filter, present, new) - present - new as f64;
+    // `max` would make 0 of NaN.
+    let error = (lost.max(0.0) * (1.0 + lost / (new as f64).max(1.0))).sqrt();
+    if overfull || lost.is_nan() { (f64::NAN, f64::NAN) } else { (lost, error) }
 }

@@ -41,12 +41,13 @@ mod state;
 mod with_records;
 
 pub use estimate::{Bounds, Counting, InputEstimate, JobEstimate};
-pub(crate) use join::{Partition, PartitionJoin};
+pub(crate) use join::{JoinResult, Partition, PartitionJoin};
 pub(super) use journal::Journal;
 pub use journal::forget_work;
 pub(crate) use passes::{
     HASH_LOG_MEMORY, HashSink, JobPasses, LineSelector, RecordSink, contains_any,
 };
+pub(crate) use phases::write_table;
 pub use records::Side;
 pub(crate) use records::{FIRST_RECORD, Partitioning};
 
@@ -86,6 +87,17 @@ pub(crate) struct ExactJob<'a> {
     pub(crate) boundary: usize,
 }
 
+/// Returns enough partitions of `entries` fingerprints for the table of each to stay in the cache.
+pub(crate) fn partitioning(budget: &Budget, entries: u64, others: u64) -> Partitioning {
+    let share = (budget.work / budget.workers as u64 / 4).min(CACHE);
+    let wanted = entries / Table::capacity(share).max(1) + 1;
+    // Each partition has a small cost for each input, even if it is empty.
+    let each = STREAM_COST * (others + 2);
+    let affordable = SpillWriter::max_streams(least_records(budget.work));
+    let affordable = affordable.min(budget.work / 16 / each);
+    Partitioning::new(wanted.clamp(1, affordable.clamp(1, 1024)))
+}
+
 impl ExactJob<'_> {
     pub(crate) fn pass(&self) -> Pass<'_> {
         Pass { budget: self.budget, delimiter: self.delimiter, progress: self.progress, words: 1 }
@@ -119,17 +131,9 @@ impl ExactJob<'_> {
         })
     }
 
-    /// Returns enough partitions for the table of each to stay in the cache. `prior`: fingerprints of
-    /// lines that were decided in memory.
+    /// Returns the partitions of the job. `prior`: fingerprints of lines that were decided in memory.
     pub(crate) fn partitioning(&self, plan: Plan, sizes: &InputSizes, prior: u64) -> Partitioning {
-        let share = (self.budget.work / self.budget.workers as u64 / 4).min(CACHE);
-        let entries = plan.entries + prior * 8;
-        let wanted = entries / Table::capacity(share).max(1) + 1;
-        // Each partition has a small cost for each input, even if it is empty.
-        let each = STREAM_COST * (sizes.others.len() as u64 + 2);
-        let affordable = SpillWriter::max_streams(least_records(self.budget.work));
-        let affordable = affordable.min(self.budget.work / 16 / each);
-        Partitioning::new(wanted.clamp(1, affordable.clamp(1, 1024)))
+        partitioning(&self.budget, plan.entries + prior * 8, sizes.others.len() as u64)
     }
 
     pub(super) fn run(

@@ -86,10 +86,16 @@ impl<'a> RecordSink<'a> {
         self.lines += scratch.fingerprints.len() as u64;
         let Some(start) = start else { return self.add_others(&scratch.fingerprints) };
         for (&line, &fingerprint) in scratch.selected.iter().zip(&scratch.fingerprints) {
-            let record = encode_first_record(fingerprint, start + batch.offset(line));
-            self.spill.push(self.partitioning.of(fingerprint), &record)?;
+            self.add_first(fingerprint, start + batch.offset(line))?;
         }
         Ok(())
+    }
+
+    /// Writes the record of a position of the first input.
+    #[inline]
+    pub(crate) fn add_first(&mut self, fingerprint: Fingerprint, position: u64) -> Result<()> {
+        let record = encode_first_record(fingerprint, position);
+        self.spill.push(self.partitioning.of(fingerprint), &record)
     }
 
     fn add_others(&mut self, fingerprints: &[Fingerprint]) -> Result<()> {

@@ -9,7 +9,7 @@ use super::at_once::Decider;
 use super::join::{Ahead, JoinResult, Partition, PartitionJoin, for_each_record};
 use super::journal::Journal;
 use super::passes::{HASH_LOG_MEMORY, HashSink, LineSelector, RecordSink};
-use super::records::{OTHER_RECORD, Side};
+use super::records::{OTHER_RECORD, Partitioning, Side};
 use super::state::State;
 use crate::error::Result;
 use crate::fingerprint::Table;
@@ -84,14 +84,7 @@ impl<'a> Phases<'a> {
         prior: Option<Table>,
     ) -> Result<()> {
         if let Some(table) = prior {
-            // The table uses all memory, so write its records to disk through a small buffer.
-            let partitioning = &self.state.partitioning;
-            let mut spill = SpillWriter::new(self.spill_file, partitioning.partitions(), 0);
-            for (fingerprint, _) in table.iter() {
-                spill.push(partitioning.of(fingerprint), &fingerprint.to_bytes())?;
-            }
-            let mut streams = spill.finish();
-            write_out(&mut streams, self.spill_file)?;
+            let streams = write_table(&table, &self.state.partitioning, self.spill_file)?;
             self.state.others.push(streams);
         }
         self.write_records_of_others(others, false)?;
@@ -485,6 +478,21 @@ impl<'a> Phases<'a> {
         }
         (parts, taken)
     }
+}
+
+/// Writes records of the fingerprints in a table, which uses all memory, through a small buffer.
+pub(crate) fn write_table(
+    table: &Table,
+    partitioning: &Partitioning,
+    spill_file: &SpillFile,
+) -> Result<Vec<RecordStream>> {
+    let mut spill = SpillWriter::new(spill_file, partitioning.partitions(), 0);
+    for (fingerprint, _) in table.iter() {
+        spill.push(partitioning.of(fingerprint), &fingerprint.to_bytes())?;
+    }
+    let mut streams = spill.finish();
+    write_out(&mut streams, spill_file)?;
+    Ok(streams)
 }
 
 /// Returns the number of entries of the table that decides about the first input of `lines` lines:
