@@ -6,5 +6,6 @@
 | `filters` | targets, tables and plots of the filter benchmarks |
 | `line_files` | plot and table of `cargo x bench files` |
 | `lab` | tables and plot of the laboratory |
-| `draw` | plots as SVG, by matplotlib |
+| `chinese` | words of the plots on Chinese pages |
+| `draw` | plots as SVG |
 """

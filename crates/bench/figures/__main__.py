@@ -1,27 +1,33 @@
 """Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows.
-
-Only drawing needs matplotlib: a plot has the digest of its data, which `--check` compares. It does not notice a change
-of `draw.py`: draw again after one.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from . import filters, rows
-from .draw import digest, draw
+from .chinese import in_chinese
+from .draw import alt, svg
 from .lab import Lab
 from .line_files import common_plot, times_table
 from .rows import Plot, Results
 
 # Pages with the texts between their markers, and plots by path.
 Generated = tuple[dict[str, dict[str, str]], dict[str, Plot]]
-PERFORMANCE, LAB = "docs/performance/README.md", "docs/uses/lab.md"
+README, PERFORMANCE, LAB = "README.md", "docs/performance/README.md", "docs/uses/lab.md"
 # The whole tables of the filter benchmarks, of which the page has a part.
 FILTERS = "results/filters.md"
 PLOTS = "docs/performance/plots"
+CHINESE_README, CHINESE_LAB, CHINESE_PLOTS = "README.zh-CN.md", "docs/zh/uses/lab.md", "docs/zh/plots"
+
+
+def picture(name: str, page: str, plot: Plot) -> str:
+    """Returns the link from a page to a plot."""
+    path = os.path.relpath(name, os.path.dirname(page))
+    return f"![{alt(plot)}]({path})"
 
 
 def of_filters(path: Path) -> Generated:
@@ -30,8 +36,9 @@ def of_filters(path: Path) -> Generated:
         f"| {one.work} | {one.wanted} | {one.measured()} | {one.verdict()} |\n" for one in filters.targets(results)
     ]
     table = "| work | target | measured | |\n|---|---|---|---|\n" + "".join(lines) + "\n" + results.source
-    plot = filters.time_plot(results, "absent", "Looking up absent keys")
-    return {FILTERS: {"targets": table}}, {f"{PLOTS}/filters-absent.svg": plot}
+    plot, name = filters.time_plot(results, "absent", "Looking up absent keys"), f"{PLOTS}/filters-absent.svg"
+    page = {"absent-plot": picture(name, PERFORMANCE, plot)}
+    return {FILTERS: {"targets": table}, PERFORMANCE: page}, {name: plot}
 
 
 def of_family(path: Path) -> Generated:
@@ -42,8 +49,9 @@ def of_family(path: Path) -> Generated:
         "ratios": filters.ratio_table(results),
         "source": results.source,
     }
-    page = {"filters": filters.short_table(results)}
-    return {FILTERS: texts, PERFORMANCE: page}, {f"{PLOTS}/family-space.svg": filters.family_plot(results)}
+    plot, name = filters.family_plot(results), f"{PLOTS}/family-space.svg"
+    page = {"filters": filters.short_table(results), "space-plot": picture(name, PERFORMANCE, plot)}
+    return {FILTERS: texts, PERFORMANCE: page}, {name: plot}
 
 
 def of_family_avx2(path: Path) -> Generated:
@@ -52,13 +60,22 @@ def of_family_avx2(path: Path) -> Generated:
 
 
 def of_line_files(path: Path) -> Generated:
-    return {PERFORMANCE: {"line-files": times_table(path)}}, {f"{PLOTS}/common.svg": common_plot(path)}
+    plot, name = common_plot(path), f"{PLOTS}/common.svg"
+    pages = {page: {"common-plot": picture(name, page, plot)} for page in (README, PERFORMANCE)}
+    pages[PERFORMANCE]["line-files"] = times_table(path)
+    other, other_name = in_chinese(plot), f"{CHINESE_PLOTS}/common.svg"
+    pages[CHINESE_README] = {"common-plot": picture(other_name, CHINESE_README, other)}
+    return pages, {name: plot, other_name: other}
 
 
 def of_lab(path: Path) -> Generated:
     lab = Lab(path)
     texts = {"ways": lab.ways(), "sizes": lab.sizes(), "claims": lab.claims(), "sample": lab.sample()}
-    return {LAB: texts | {"source": lab.source}}, {"docs/uses/plots/lab.svg": lab.plot()}
+    plot, name = lab.plot(), "docs/uses/plots/lab.svg"
+    pages = {LAB: texts | {"source": lab.source, "ways-plot": picture(name, LAB, plot)}}
+    other, other_name = in_chinese(plot), f"{CHINESE_PLOTS}/lab.svg"
+    pages[CHINESE_LAB] = {"ways-plot": picture(other_name, CHINESE_LAB, other)}
+    return pages, {name: plot, other_name: other}
 
 
 # The endings of the names of result files after the date.
@@ -114,13 +131,12 @@ def update(sources: dict[str, Path], check: bool) -> list[str]:
         for name, plot in plots.items():
             path = rows.ROOT / name
             old = path.read_text() if path.exists() else ""
-            if check:
-                differs = f"data {digest(plot)}" not in old
-            else:
-                draw(plot, path)
-                differs = path.read_text() != old
-            if differs:
+            new = svg(plot)
+            if new != old:
                 changed.append(name)
+                if not check:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(new)
     return changed
 
 

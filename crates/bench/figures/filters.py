@@ -303,9 +303,9 @@ def time_plot(results: Results, operation: str, what: str) -> Plot:
     for kernel in ("avx512", "neon", "avx2", "simd128", "portable"):
         ours = {"filter": PETAL[0], "target_rate": PETAL[1], "form": "batch", "keys": "hash", "kernel": kernel}
         ours["operation"] = operation
-        series.append((f"petal, {KERNELS[kernel]}", points(lambda row, ours=ours: has(row, ours))))
+        series.append((f"petal, {KERNELS[kernel]}", points(lambda row, ours=ours: has(row, ours)), "petal"))
     best = {n: results.best_reads(n) for n in results.sizes}
-    series.append((RANDOM_READS, points(lambda row: row.filter == best[row.n])))
+    series.append((f"limit: {RANDOM_READS}", points(lambda row: row.filter == best[row.n]), "limit"))
     for name in (name for name in results.filters if not name.startswith(("petal", RANDOM_READS))):
         rows = list(results.having(filter=name, operation=operation))
         # One kind of keys for a line: hashes, if the filter takes them. Some rivals do not support a rate of 1 %.
@@ -313,12 +313,13 @@ def time_plot(results: Results, operation: str, what: str) -> Plot:
         wanted = {"filter": name, "operation": operation, "keys": kind}
         if any(row.target_rate == RATES[0] for row in rows):
             wanted["target_rate"] = RATES[0]
-        label = name + {"u64": ", 64-bit keys", "bytes": ", byte keys"}.get(kind, "")
-        series.append((label, points(lambda row, wanted=wanted: has(row, wanted))))
+        label = name + {"u64": "*", "bytes": "†"}.get(kind, "")
+        color = ["other1", "other2", "other"][len(series) % 3]
+        series.append((label, points(lambda row, wanted=wanted: has(row, wanted)), color))
     return {
-        "title": f"{what}: ns per key, by keys in the filter",
-        "subtitle": "About 1 %, one thread, log scales. petal in batches, other libraries key by key. Keys are mixed "
-        "hashes if not stated. Lower is better.",
+        "title": f"{what}: ns per key",
+        "subtitle": "Less is better. About 1 %, one thread, log scales; petal in batches, other libraries key by key. "
+        "Keys are mixed hashes, * 64-bit numbers, † bytes.",
         "x": "keys in the filter",
         "y": "ns per key",
         "series": [one for one in series if one[1]],
@@ -327,22 +328,19 @@ def time_plot(results: Results, operation: str, what: str) -> Plot:
 
 
 def family_plot(results: Results) -> Plot:
-    """Returns bits per key by the measured rate: a line for each type of filter and each rival."""
+    """Returns how much larger than the information limit of its measured rate each filter is at the highest rate."""
     n = compared_at(results)
-    series = []
+    rows = []
     for name in results.filters:
-        rows = filter(None, (smallest_at(results, name, n, rate) for rate in RATES))
-        points = [(100 * row.measured_rate, row.bits_per_key) for row in rows if row.measured_rate and row.bits_per_key]
-        if points:
-            series.append((name, list(dict.fromkeys(points))))
-    rates = [percents / 100 for _, points in series for percents, _ in points]
-    low, high = min(rates) / 2, min(max(rates) * 2, 0.3)
-    bound = [low * (high / low) ** (step / 100) for step in range(101)]
+        row = smallest_at(results, name, n, RATES[0])
+        if row and row.measured_rate and row.bits_per_key:
+            rows.append((name, [row.bits_per_key / -math.log2(row.measured_rate)], "", name.startswith("petal")))
+    rows.sort(key=lambda row: (not row[3], row[1]))
     return {
-        "title": "Types of filters: bits per key, by measured false-positive rate",
-        "subtitle": f"{size(n)} keys. Both scales are logarithmic. Lower, and further left, is better.",
-        "x": "measured false-positive rate, %",
-        "y": "bits per key",
-        "series": series,
-        "curve": ("lower bound: log₂(1/rate)", [(100 * rate, -math.log2(rate)) for rate in bound]),
+        "title": "Bits per key over the information limit",
+        "subtitle": f"Less is better. {size(n)} keys at a target of 1 % or the nearest that a filter has. The limit of a "
+        "measured false-positive rate is log₂(1/rate) bits per key.",
+        "columns": [{"title": "multiple", "log": True, "write": "{:.2f} ×".format, "limit": (1, "limit")}],
+        "rows": rows,
+        "names": "beside",
     }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from figures import __main__ as main
-from figures import filters, lab, line_files, rows
+from figures import chinese, draw, filters, lab, line_files, rows
 
 FAMILY = rows.Results(Path(__file__).with_name("fixtures") / "invented-family.csv")
 HEADER = (
@@ -45,20 +47,20 @@ def test_docs_have_the_newest_rows():
 
 def test_changed_rows_change_page_and_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     source = main.newest("-lab")
-    page = (rows.ROOT / "docs/uses/lab.md").read_text()
-    for folder in ("results/machine", "docs/uses/plots"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "docs/uses/lab.md").write_text(page)
-    plot = tmp_path / "docs/uses/plots/lab.svg"
-    plot.write_bytes((rows.ROOT / "docs/uses/plots/lab.svg").read_bytes())
+    pages, plots = ["docs/uses/lab.md", "docs/zh/uses/lab.md"], ["docs/uses/plots/lab.svg", "docs/zh/plots/lab.svg"]
+    for name in pages + plots:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((rows.ROOT / name).read_bytes())
     copy = tmp_path / "results/machine" / source.name
+    copy.parent.mkdir(parents=True)
     copy.write_text(
         source.read_text().replace("set of MD5 digests,1000000,query,512", "set of MD5 digests,1000000,query,600")
     )
     monkeypatch.setattr(rows, "ROOT", tmp_path)
     assert main.newest("-lab") == copy
-    assert main.update({"-lab": copy}, check=True) == ["docs/uses/lab.md", "docs/uses/plots/lab.svg"]
-    assert (tmp_path / "docs/uses/lab.md").read_text() == page
+    old = [(tmp_path / name).read_text() for name in pages + plots]
+    assert main.update({"-lab": copy}, check=True) == pages + plots
+    assert [(tmp_path / name).read_text() for name in pages + plots] == old
 
 
 def test_invalid_rows_are_errors(tmp_path: Path):
@@ -189,8 +191,8 @@ def test_petal_is_first_and_failures_are_named(tmp_path: Path):
         "ClickHouse, in memory",
         "zet (all lines in memory)",
     ]
-    assert [name for name, *_ in plot["commands"]] == names
-    assert plot["commands"][2][2] == "out of memory in 1 of 2 rounds"
+    assert [name for name, *_ in plot["rows"]] == names
+    assert plot["rows"][2][2] == "out of memory in 1 of 2 rounds"
     assert "10 million lines of 64 bytes, 10 % in common" in plot["subtitle"]
     assert plot["subtitle"].endswith("medians of 2 rounds, of slow programs 1.")
 
@@ -204,6 +206,46 @@ def test_times_are_medians_and_failures_have_none(tmp_path: Path):
     assert line(table, "| **petal") == "| **petal, no options** | 3.0 s | 100 MiB | 1.0 s | 1 MiB |"
     assert line(table, "| DuckDB, 256 MB") == "| DuckDB, 256 MB | out of memory |  |  |  |"
     assert "1G" not in table
+
+
+def test_names_of_lines_are_apart_and_in_order():
+    assert draw.spread([10, 40, 90], 15) == [10, 40, 90]
+    assert draw.spread([10, 12, 90], 15) == [3.5, 18.5, 90]
+    # The second pair pushes the first one.
+    assert draw.spread([10, 25, 30, 31], 15) == [1.5, 16.5, 31.5, 46.5]
+
+
+def test_lines_of_texts_break_at_spaces_and_in_chinese():
+    assert draw.wrap("one two  three", 7 * draw.LETTER) == ["one two", "three"]
+    assert draw.wrap("about 25 % of", 9 * draw.LETTER) == ["about", "25 % of"]
+    # A mark stays on the line of its letter.
+    assert draw.wrap("两个文件，共同的行", 4) == ["两个文", "件，共同", "的行"]
+
+
+def test_texts_without_chinese_words_are_errors():
+    plot = lab.Lab(main.newest("-lab")).plot()
+    assert chinese.in_chinese(plot)["rows"][0][0] == "petal 的默认类型"
+    with pytest.raises(ValueError, match="no Chinese for a text of a plot: a new way"):
+        chinese.in_chinese(plot | {"rows": [("a new way", [1, 2], "", False)]})
+
+
+@pytest.mark.parametrize("path", sorted((rows.ROOT / "docs").glob("**/plots/*.svg")), ids=lambda path: path.stem)
+def test_plots_take_their_colors_from_the_page(path: Path):
+    root = ElementTree.parse(path).getroot()
+    rest = path.read_text().replace(draw.STYLE, "")
+    assert "prefers-color-scheme:dark" in draw.STYLE
+    assert not re.search(r"#[0-9a-f]{3}|fill=|stroke=|background", rest)
+    width = float(root.get("viewBox").split()[2])
+    assert 12 * 350 / width >= 10, "the smallest letters, in pixels, on a phone"
+
+
+def test_alt_text_has_the_numbers():
+    plot = {
+        "title": "Sizes",
+        "columns": [{"title": "bits", "write": "{:.1f}".format, "limit": (1, "limit")}, {"title": "s", "write": str}],
+        "rows": [("petal", [2.04, 3], "", True), ("Set<T>", [None, None], "out of memory", False)],
+    }
+    assert draw.alt(plot) == "Sizes (bits, s). petal: 2.0, 3; Set\\<T>: out of memory; limit: 1.0"
 
 
 def test_only_text_between_markers_is_replaced():
