@@ -260,7 +260,7 @@ fn files_of_a_directory_have_its_fragment_whatever_is_beside_them() {
     let expected = "id,url\n7,x\n8,y\n";
     assert_eq!(dir.run("dedup --recursive in#url").text(), expected);
     assert_eq!(dir.run("dedup -c --recursive in#").text(), "3\n");
-    assert_eq!(dir.run("common -c --recursive a.csv#url in#url").text(), "2\n");
+    assert_eq!(dir.run("common -c --at-least 1 --recursive a.csv#url in#url").text(), "2\n");
     let plan = dir.run("plan dedup --json --full-scan --recursive in#url").text();
     assert!(plan.contains("\"kept\": 2,"), "{plan}");
     // Filters have no keys of their own.
@@ -324,7 +324,8 @@ fn options_for_columns_need_an_input_with_columns() {
     assert_eq!(dir.run("check -q f --quote ' keys --allow q#1&separator=;").text(), "a|b\n");
     dir.write("m", "'a;b';1\n");
     dir.run("add -q f d --quote ' --separator ; --assert-members m#1").ok();
-    dir.run("build -q -p 1e-9 -o g keys --quote ' --not-in q#1&separator=;").ok();
+    let line = dir.run("build -o g keys --quote ' --not-in q#1&separator=;").failure();
+    assert!(line.contains("1 line is in the other inputs too"), "{line}");
     for option in ["--quote '", "--separator ;", "--escape \\", "--header"] {
         for command in ["dedup", "count", "build -o f", "plan dedup", "dedup --json-key /u"] {
             for name in ["d", "d#", "c.jsonl#/u"] {
