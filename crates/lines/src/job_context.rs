@@ -83,15 +83,13 @@ impl<'a> JobContext<'a> {
         let described = Arc::default();
         let shares = table_shares(settings, longest_keys, &described);
         let keyed = |(number, (input, keys)): (u64, (Input, _))| {
-            let input = input.with_number(number);
+            let has_fragment = matches!(sources[number as usize], Source::Keyed(..));
+            let input = input.with_number(number).with_fragment(has_fragment);
             let input = read_keys(input, keys, longest, memory, progress);
             let opened = input.and_then(|input| {
                 open_table(input, number, longest, budget.limit, memory, &shares)
             });
-            opened.map_err(|error| match sources[number as usize] {
-                Source::Keyed(..) => of_fragment(error),
-                _ => error,
-            })
+            opened.map_err(|error| if has_fragment { error.of_fragment() } else { error })
         };
         let inputs =
             (0..).zip(inputs.into_iter().zip(&keys)).map(keyed).collect::<Result<Vec<_>>>()?;
@@ -306,15 +304,6 @@ fn keys_of(settings: &Settings<'_>, sources: &[Source]) -> Result<Vec<Arc<KeySpe
         }
     }
     Ok(keys)
-}
-
-/// Advises to correct the name of an input whose keys do not suit it.
-fn of_fragment(error: Error) -> Error {
-    let separator = "write the separator after # as in &separator=;";
-    error
-        .replace_advice(&Advice::Change(Setting::Columns), "change the column after #")
-        .replace_advice(&Advice::Change(Setting::Separator), separator)
-        .replace_advice(&Advice::Specify(Setting::Separator), separator)
 }
 
 /// Returns an error if records of different kinds would follow one another in an output.

@@ -163,6 +163,22 @@ def test_plan_of_a_job_is_that_of_the_program(program: Path, named: Path) -> Non
     assert petal.plan("unique", named / "d")["kept"] == 2
 
 
+def test_last_of_equal_lines_is_planned(program: Path, named: Path) -> None:
+    flags = ["plan", "--json", "-m", "64M", "-j", "2", "dedup", "--keep", "last", "d"]
+    assert petal.plan("last", named / "d", memory_limit="64M", jobs=2) == run(program, named, *flags)
+
+
+def test_options_for_columns_need_an_input_with_columns(named: Path) -> None:
+    (named / "q").write_text("'a;b';1\n'c';2\n")
+    (named / "keys").write_text("a;b\n")
+    q, keys = f"{named}/q#1", f"{named}/keys#"
+    assert list(petal.common(q, keys, quote="'", separator=";")) == [b"'a;b';1"]
+    assert list(petal.common(q, keys, quote="'", separator=";", json_key="/u")) == [b"'a;b';1"]
+    assert petal.plan("common", q, keys, quote="'", separator=";")["kept"] == 1
+    with pytest.raises(ValueError, match="only for CSV; add column=, or name columns after #"):
+        petal.plan("dedup", keys, quote="'")
+
+
 def test_wrong_plans_are_errors(named: Path) -> None:
     for arguments, options, error, text in [
         ((), {}, ValueError, "the size of the filter is missing"),

@@ -11,22 +11,19 @@ pub(crate) struct FieldArgs {
     #[arg(long, value_name = "LIST", value_parser = parse_columns, conflicts_with = "null")]
     column: Option<ColumnList>,
     /// The byte between columns, e.g. ';' or tab [default: from file name or first records]
-    #[arg(long, value_name = "CHAR", value_parser = Columns::parse_byte, requires = "column")]
+    #[arg(long, value_name = "CHAR", value_parser = Columns::parse_byte)]
     separator: Option<u8>,
     /// The byte around columns, or none [default: '"', but none if tabs separate them]
-    #[arg(long, value_name = "none|CHAR", value_parser = parse_quote, requires = "column")]
+    #[arg(long, value_name = "none|CHAR", value_parser = parse_quote)]
     quote: Option<Quoting>,
     /// The byte after this one has no special meaning, e.g. '\\' [default: none]
-    #[arg(long, value_name = "CHAR", value_parser = Columns::parse_byte, requires = "column")]
+    #[arg(long, value_name = "CHAR", value_parser = Columns::parse_byte)]
     escape: Option<u8>,
-    /// The first record of each input is a header [default: yes if --column has names]
-    #[arg(long, requires = "column")]
+    /// The first record of each input is a header [default: yes if columns have names]
+    #[arg(long)]
     header: bool,
     /// Compare lines of JSON by the value at this place, e.g. /url; repeat for several
-    #[arg(
-        long, value_name = "POINTER",
-        conflicts_with_all = ["column", "separator", "quote", "escape", "header", "null"],
-    )]
+    #[arg(long, value_name = "POINTER", conflicts_with_all = ["column", "null"])]
     json_key: Vec<JsonPointer>,
 }
 
@@ -55,27 +52,29 @@ fn parse_quote(text: &str) -> Result<Quoting, String> {
 pub(super) fn problem(matches: &ArgMatches) -> Option<String> {
     // `probe` has an option `column` of its own, whose value is text: then this lookup fails.
     matches.try_get_one::<ColumnList>("column").ok()?;
-    FieldArgs::from_arg_matches(matches).ok()?.columns()?.check().err()
+    FieldArgs::from_arg_matches(matches).ok()?.csv().check().err()
 }
 
 impl FieldArgs {
     /// Returns the fields.
     pub(crate) fn fields(&self) -> Fields {
-        match self.columns() {
+        match &self.column {
             None if !self.json_key.is_empty() => Fields::Json(JsonValues(self.json_key.clone())),
             None => Fields::Line,
-            Some(columns) => Fields::Columns(columns),
+            Some(ColumnList(columns)) => {
+                Fields::Columns(Columns { columns: columns.clone(), ..self.csv() })
+            }
         }
     }
 
-    fn columns(&self) -> Option<Columns> {
-        let ColumnList(columns) = self.column.as_ref()?;
-        Some(Columns {
-            columns: columns.clone(),
+    /// Returns how columns are read, without their names.
+    pub(crate) fn csv(&self) -> Columns {
+        Columns {
+            columns: Vec::new(),
             separator: self.separator,
             quoting: self.quote.unwrap_or_default(),
             escape: self.escape,
             header: self.header,
-        })
+        }
     }
 }

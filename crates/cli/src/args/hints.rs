@@ -45,6 +45,7 @@ const MODES: [ModeOptions; 4] = [
             "at_least",
             "only_duplicates",
             "only_unique",
+            "keep",
         ],
         mode: "is an option of the estimate of a job; name the command and its inputs",
     },
@@ -156,8 +157,17 @@ pub(super) fn explained(mut error: Error, program: &mut Command, args: &[OsStrin
             let Some(option) = texts(&error, ContextKind::InvalidArg).pop() else { return error };
             let option = option.split('=').next().unwrap_or_default();
             let owners = owners(program, option);
-            if !owners.is_empty() {
-                let tip = format!("'{option}' is an option of {}", owners.join(", "));
+            let tip = match option {
+                // Standard input with a fragment, to the user.
+                "-#" => {
+                    let tip =
+                        "for standard input write /dev/stdin#, for another name write -- before it";
+                    Some(tip.to_owned())
+                }
+                _ if owners.is_empty() => None,
+                _ => Some(format!("'{option}' is an option of {}", owners.join(", "))),
+            };
+            if let Some(tip) = tip {
                 error.remove(ContextKind::SuggestedArg);
                 let tip = ContextValue::StyledStrs(vec![tip.into()]);
                 error.insert(ContextKind::Suggested, tip);

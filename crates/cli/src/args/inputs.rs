@@ -1,37 +1,19 @@
 //! Arguments that name inputs: on the command line, in lists, and in directories.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use petal_lines::{Source, split_fragment};
+use petal_lines::Source;
 
 /// The options that name a list, by their identifiers.
 pub(super) const LISTS: [&str; 2] = ["files_from", "files0_from"];
-
-/// What an argument `-#url` is changed to before clap reads it, which takes it for an option.
-const STDIN: &str = "/dev/stdin";
-
-/// Returns an argument that is not taken for an option, although it is standard input with a fragment.
-pub(super) fn stdin_with_fragment(arg: OsString) -> OsString {
-    match arg.as_bytes().strip_prefix(b"-") {
-        Some([b'#', ..]) if !Path::new(&arg).exists() => {
-            let fragment = OsStr::from_bytes(&arg.as_bytes()[1..]);
-            [OsStr::new(STDIN), fragment].into_iter().collect()
-        }
-        _ => arg,
-    }
-}
 
 /// Returns the input with this name, which may have a fragment.
 ///
 /// # Errors
 /// If the fragment cannot be used.
 pub(crate) fn source(name: impl Into<PathBuf>) -> petal_lines::Result<Source> {
-    let name = name.into();
-    let is_stdin = matches!(split_fragment(&name), (start, Some(_)) if start == Path::new(STDIN));
-    Source::of_name(name, |start| if is_stdin { Source::Stdin } else { Source::from_arg(start) })
+    Source::of_name(name, Source::from_arg)
 }
 
 /// Options of all commands that take any number of files.

@@ -28,6 +28,7 @@ impl KeyArgs {
     pub(crate) fn spec(&self, fields: &FieldArgs) -> KeySpec {
         KeySpec {
             fields: fields.fields(),
+            csv: fields.csv(),
             transforms: self.key_transform.clone(),
             records: self.records.rules(),
         }

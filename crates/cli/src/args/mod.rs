@@ -62,7 +62,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
 }
 
 pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
-    let args: Vec<_> = args.into_iter().map(inputs::stdin_with_fragment).collect();
+    let args: Vec<_> = args.into_iter().collect();
     read(&args).map_err(|error| {
         if error.use_stderr() {
             hints::print(&error, &args);
@@ -420,6 +420,11 @@ mod tests {
             (
                 "dedup -v",
                 "unexpected argument '-v' found; '-v' is an option of petal check, petal probe",
+            ),
+            (
+                "dedup -#url",
+                "unexpected argument '-#' found; for standard input write /dev/stdin#, for another name \
+                 write -- before it",
             ),
             ("dedup -j 0", "--jobs: 0 is not in 1..=65535; see `petal dedup --help`"),
             ("dedup -m 4", "--memory: '4' has no unit; write 4M or 4G, or a share like 50%"),

@@ -7,7 +7,7 @@ use petal_lines::{KeySpec, MemoryLimit, SetOp};
 
 use super::filters::probes;
 use super::inputs::LISTS;
-use super::setops::StrategyArg;
+use super::setops::{KeepArg, StrategyArg};
 use super::{FieldArgs, FilterTypeArg, KeyArgs, ListArgs, When};
 use crate::text::{parse_count, parse_rate};
 
@@ -94,6 +94,12 @@ pub(crate) struct PlanArgs {
         conflicts_with_all = ["at_least", "only_duplicates"],
     )]
     only_unique: bool,
+    /// dedup: which of equal lines is printed [default: first]
+    #[arg(
+        long, value_name = "WHICH", requires = "command",
+        conflicts_with_all = ["at_least", "only_duplicates", "only_unique"],
+    )]
+    keep: Option<KeepArg>,
     /// Read the inputs completely, for exact line counts and narrow ranges
     #[arg(
         long, value_name = "WHEN", requires = "command", value_enum, default_value_t = When::Auto,
@@ -132,6 +138,9 @@ impl PlanArgs {
         if self.keys.bad_file().is_some() {
             return Err("--bad-records FILE: plan writes no records; use skip");
         }
+        if self.keep.is_some() && command != SetOpArg::Dedup {
+            return Err("--keep: is an option of plan dedup; leave it out");
+        }
         let options = (self.at_least, self.only_duplicates, self.only_unique);
         Ok(Some(match (command, options) {
             (SetOpArg::Common, (Some(number), ..)) => SetOp::AtLeast(number),
@@ -140,6 +149,9 @@ impl PlanArgs {
             (SetOpArg::Common, (None, false, false)) => SetOp::Common,
             (SetOpArg::Diff, (None, false, false)) => SetOp::Diff,
             (SetOpArg::Symdiff, (None, false, false)) => SetOp::SymDiff,
+            (SetOpArg::Dedup, (None, false, false)) if self.keep == Some(KeepArg::Last) => {
+                SetOp::DedupLast
+            }
             (SetOpArg::Dedup, (None, false, false)) => SetOp::Dedup,
             (_, (Some(_), ..)) => {
                 return Err("--at-least: is an option of plan common; leave it out");

@@ -15,10 +15,11 @@ use crate::terminal::progress::ProgressReporter;
 pub(super) fn run(args: &AddArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
     let inputs = inputs(&args.inputs, args.engine.memory.bytes())?;
-    let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
     let members = key_list(args.assert_members.file.as_ref())?;
     let mut all = inputs.clone();
-    all.extend(members.iter().cloned().chain(args.inputs.lists.source()));
+    all.extend(members.clone());
+    let mut settings = settings(&args.engine, &args.fields, &all, &progress)?;
+    all.extend(args.inputs.lists.source());
     Source::check_streams(&all)?;
     filter_file::check_memory_limit(settings.memory_limit)?;
     if args.filter.exists() {

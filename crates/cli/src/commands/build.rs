@@ -12,7 +12,7 @@ use petal_lines::{
 use super::{bad_note, filter_failure, foreign, saturation, settings};
 use crate::args::{BuildArgs, FilterTypeArg};
 use crate::error::{Outcome, Result};
-use crate::files::inputs::{input_paths, key_list, sources};
+use crate::files::inputs::{input_paths, inputs, key_list};
 use crate::files::output::{Output, refuse_bad_file};
 use crate::files::{filter_file, secret_file, spelling};
 use crate::terminal::progress::ProgressReporter;
@@ -20,16 +20,19 @@ use crate::text;
 
 pub(super) fn run(args: &BuildArgs) -> Result<Outcome> {
     let progress = ProgressReporter::new(&args.engine.verbosity, false);
-    let paths = input_paths(&args.inputs, args.engine.memory.bytes())?;
+    let memory_limit = args.engine.memory.bytes();
     let prefix_from_name = args.prefix_from_name;
     let (files, inputs) = if args.counts || prefix_from_name {
+        let paths = input_paths(&args.inputs, memory_limit)?;
         let files: Vec<_> = paths.iter().map(Source::from_arg).collect();
         (files, vec![Source::Counted(CountedLists { paths, prefix_from_name })])
     } else {
-        let files = sources(paths)?;
+        let files = inputs(&args.inputs, memory_limit)?;
         (files.clone(), files)
     };
-    let mut settings = settings(&args.engine, &args.fields, &files, &progress)?;
+    let not_in = key_list(args.not_in.as_ref())?;
+    let with_keys = [&files[..], not_in.as_slice()].concat();
+    let mut settings = settings(&args.engine, &args.fields, &with_keys, &progress)?;
     refuse_bad_file(&args.output, &settings.left_out)?;
     if let Some(format) = args.format {
         return build_foreign(args, format, &settings, (&files, &inputs), &progress);

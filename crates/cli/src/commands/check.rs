@@ -24,7 +24,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         prints_lines(args.count, args.output.as_deref()),
     );
     let inputs = inputs(&args.inputs(), args.engine.memory.bytes())?;
-    let mut settings = settings(&args.engine, &args.fields, &inputs, &progress)?;
+    let members = key_list(args.assert_members.file.as_ref())?;
+    let allow_list = key_list(args.allow.as_ref())?;
+    let mut all = inputs.clone();
+    all.extend(members.iter().chain(&allow_list).cloned());
+    let mut settings = settings(&args.engine, &args.fields, &all, &progress)?;
     settings.keys_only = args.rows.keys_only;
     settings.binary_output = !is_terminal(args.output.as_deref());
     let outputs = LineOutputs::new(args.compress, &settings);
@@ -51,7 +55,6 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
             all.map(|(filter, own)| (&*filter.name, filter.spelling(), &own[..])).collect();
         key_transforms::take_checksums(&all, &mut settings)?;
     }
-    let members = key_list(args.assert_members.file.as_ref())?;
     let assert_members = || match (&members, &members_settings, &filters[..]) {
         (Some(members), Some(settings), [filter]) => filter.assert_members(settings, members),
         _ => Ok(()),
@@ -63,11 +66,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Outcome> {
         assert_members()?;
         return ask::run(&group(&filters, of_queries.cloned()), &digests);
     }
-    let allow_list = key_list(args.allow.as_ref())?;
-    let mut all = inputs.clone();
     all.extend(paths.iter().map(|path| Source::from_arg(*path)));
-    all.extend(allow_list.clone());
-    all.extend(members.clone());
     all.extend(args.inputs().lists.source());
     Source::check_streams(&all)?;
     // The output is checked before any line is read.

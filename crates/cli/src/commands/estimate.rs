@@ -7,10 +7,10 @@ use petal_lines::{
 };
 use serde_json::json;
 
-use super::{op_name, print, setops, write_page};
+use super::{check_csv, op_name, print, setops, write_page};
 use crate::args::{PlanArgs, When};
 use crate::error::{Failure, Outcome, Result};
-use crate::files::inputs::{compared, paths, sources};
+use crate::files::inputs::{compared, inputs_to_sample};
 use crate::html::estimate::{EstimatePage, bounds, page};
 use crate::terminal::progress::ProgressReporter;
 use crate::text;
@@ -23,6 +23,7 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
     settings.delimiter = if args.null { 0 } else { b'\n' };
     settings.text = args.text;
     settings.keys = Arc::new(args.key_spec());
+    check_csv(&settings.keys, &[&first[..], &others].concat())?;
     let progress = ProgressReporter::silent(false);
     settings.progress = &progress;
     let names: Vec<_> = first.iter().chain(&others).map(ToString::to_string).collect();
@@ -64,8 +65,7 @@ pub(super) fn run(op: SetOp, args: &PlanArgs) -> Result<Outcome> {
 fn inputs_of(op: SetOp, args: &PlanArgs) -> Result<(Vec<Source>, Vec<Source>)> {
     let memory_limit = args.memory.unwrap_or(MemoryLimit::DEFAULT).bytes();
     if matches!(op, SetOp::Dedup | SetOp::DedupLast | SetOp::Duplicates | SetOp::Unique) {
-        let first = paths(&args.inputs, &args.lists, memory_limit)?;
-        return Ok((sources(first)?, Vec::new()));
+        return Ok((inputs_to_sample(&args.inputs, &args.lists, memory_limit)?, Vec::new()));
     }
     let (first, others) = match args.inputs.split_first() {
         Some((first, others)) => (Some(first.as_path()), others),

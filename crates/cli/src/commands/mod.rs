@@ -33,7 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use petal::{AnyFilter, Kernel};
-use petal_lines::{ErrorKind, SetOp, Settings, Source};
+use petal_lines::{ErrorKind, KeySpec, SetOp, Settings, Source};
 
 use crate::args::{Cli, Clock, Command, EngineArgs, FieldArgs};
 use crate::error::{Failure, Outcome, Result, messages};
@@ -131,12 +131,25 @@ fn settings<'a>(
     }
     settings.text = engine.text;
     settings.keys = Arc::new(engine.keys.spec(fields));
+    check_csv(&settings.keys, inputs)?;
     settings.progress = progress;
     settings.left_out = progress.left_out().clone();
     if let Some(path) = engine.keys.bad_file() {
         settings.left_out.write_bad_to(path, inputs)?;
     }
     Ok(settings)
+}
+
+/// Returns an error if options for CSV were given and no input has columns.
+fn check_csv(keys: &KeySpec, inputs: &[Source]) -> Result<()> {
+    if !Source::leave_csv_unused(inputs, keys) {
+        return Ok(());
+    }
+    Err(Failure::Message(
+        "--separator, --quote, --escape, --header: are for columns, and no input has any; add --column, \
+         or name columns after # of an input"
+            .to_owned(),
+    ))
 }
 
 /// Adds the name of the filter file to an error of the filter.

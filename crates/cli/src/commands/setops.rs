@@ -21,7 +21,7 @@ use crate::args::{
     SetInputs, SymDiffArgs,
 };
 use crate::error::{Failure, Outcome, Result, cannot_write};
-use crate::files::inputs::{compared, inputs, sources};
+use crate::files::inputs::{compared, input, inputs};
 use crate::files::output::{LineOutputs, Output, name_output};
 use crate::html::JobReport;
 use crate::process::memory;
@@ -67,8 +67,7 @@ pub(super) fn compare(op: SetOp, args: &SetArgs) -> Result<Outcome> {
 pub(super) fn symdiff(args: &SymDiffArgs) -> Result<Outcome> {
     let (result, fields, engine) = (&args.result, &args.fields, &args.engine);
     let approx = &ApproxArgs::default();
-    let [first, others] = [&args.first, &args.second].map(|path| sources(vec![path.clone()]));
-    let (first, others) = (first?, others?);
+    let (first, others) = (vec![input(&args.first)?], vec![input(&args.second)?]);
     Job {
         op: SetOp::SymDiff,
         first,

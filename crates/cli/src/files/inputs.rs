@@ -4,12 +4,12 @@
 //! Their order is that of the names, and in a directory that of the bytes of the names in it. Links below a
 //! directory are followed. What is neither a file nor a directory there, such as a FIFO, is left out.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
-use petal_lines::{ErrorKind, LineBuffer, Settings, Source, io_text, split_fragment};
+use petal_lines::{ErrorKind, LineBuffer, Settings, Source, io_text};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::args::{Inputs, ListArgs, source};
@@ -19,12 +19,16 @@ use crate::text;
 /// Returns the inputs of a command; without any name, standard input. The names of a list may take a
 /// quarter of the memory limit.
 pub(crate) fn inputs(args: &Inputs, memory_limit: u64) -> Result<Vec<Source>> {
-    sources(input_paths(args, memory_limit)?)
+    sources(&input_names(args, memory_limit)?, &args.lists)
 }
 
-/// Like [`inputs`], as paths.
+/// Returns the paths of inputs that have no keys of their own; without any name, standard input.
 pub(crate) fn input_paths(args: &Inputs, memory_limit: u64) -> Result<Vec<PathBuf>> {
-    let named = paths(&args.files, &args.lists, memory_limit)?;
+    expanded(input_names(args, memory_limit)?, &args.lists)
+}
+
+fn input_names(args: &Inputs, memory_limit: u64) -> Result<Vec<PathBuf>> {
+    let named = names_or_none(&args.files, &args.lists, memory_limit)?;
     Ok(if named.is_empty() { vec![PathBuf::from("-")] } else { named })
 }
 
@@ -50,22 +54,39 @@ pub(crate) fn compared(
         }
         None => others.remove(0),
     };
-    Ok((sources(expanded(&[first], lists)?)?, sources(expanded(&others, lists)?)?))
+    Ok((sources(&[first], lists)?, sources(&others, lists)?))
 }
 
-/// Returns files of lines as inputs. Their names may have fragments.
-pub(crate) fn sources(paths: Vec<PathBuf>) -> Result<Vec<Source>> {
-    let input = |path| {
-        let source = source(path)?;
-        match source.place() {
-            Source::Path(dir) if dir.is_dir() => Err(Failure::Message(format!(
-                "{}: is a directory, expected a file of lines; name the files in it, or add --recursive",
-                dir.display()
-            ))),
-            _ => Ok(source),
+/// Returns a file of lines as an input. Its name may have a fragment.
+pub(crate) fn input(name: &Path) -> Result<Source> {
+    let source = source(name)?;
+    match source.place() {
+        Source::Path(dir) if dir.is_dir() => Err(Failure::Message(format!(
+            "{}: is a directory, expected a file of lines; name the files in it, or add --recursive",
+            dir.display()
+        ))),
+        _ => Ok(source),
+    }
+}
+
+/// Returns files of lines as inputs. Their names may have fragments; the files of a directory have its
+/// fragment.
+fn sources(names: &[PathBuf], lists: &ListArgs) -> Result<Vec<Source>> {
+    if !lists.recursive {
+        return names.iter().map(|name| input(name)).collect();
+    }
+    let mut inputs = Vec::with_capacity(names.len());
+    for name in names {
+        let named = source(name)?;
+        match named.place() {
+            Source::Path(dir) if dir.is_dir() => {
+                let files = files_in(dir, &lists.glob)?;
+                inputs.extend(files.into_iter().map(|file| named.at(Source::Path(file))));
+            }
+            _ => inputs.push(named),
         }
-    };
-    paths.into_iter().map(input).collect()
+    }
+    Ok(inputs)
 }
 
 /// Returns the input of an option that names one.
@@ -73,18 +94,31 @@ pub(crate) fn key_list(path: Option<impl Into<PathBuf>>) -> Result<Option<Source
     Ok(path.map(|path| source(path)).transpose()?)
 }
 
-/// Returns the files; none if none is named.
+/// Returns the inputs of the estimate of a command; none if none is named.
+pub(crate) fn inputs_to_sample(
+    named: &[PathBuf],
+    lists: &ListArgs,
+    memory_limit: u64,
+) -> Result<Vec<Source>> {
+    sources(&names_or_none(named, lists, memory_limit)?, lists)
+}
+
+/// Returns files without keys of their own, such as filters; none if none is named.
 pub(crate) fn paths(
     named: &[PathBuf],
     lists: &ListArgs,
     memory_limit: u64,
 ) -> Result<Vec<PathBuf>> {
+    expanded(names_or_none(named, lists, memory_limit)?, lists)
+}
+
+fn names_or_none(named: &[PathBuf], lists: &ListArgs, memory_limit: u64) -> Result<Vec<PathBuf>> {
     let names = names(named, lists, memory_limit)?;
     if lists.recursive && names.is_empty() {
         let text = "--recursive: no directory is named; add one, e.g. . for the current directory";
         return Err(Failure::Message(text.to_owned()));
     }
-    expanded(&names, lists)
+    Ok(names)
 }
 
 /// Returns the names of a list; without a list, those of the command line.
@@ -142,50 +176,38 @@ fn read(list: &Source, end: u8, memory_limit: u64) -> Result<LineBuffer> {
     })
 }
 
-/// Replaces directories by the files in and below them, if that was asked for. Each has the fragment of its directory.
-fn expanded(names: &[PathBuf], lists: &ListArgs) -> Result<Vec<PathBuf>> {
+/// Replaces directories by the files in and below them, if that was asked for.
+fn expanded(names: Vec<PathBuf>, lists: &ListArgs) -> Result<Vec<PathBuf>> {
     if !lists.recursive {
-        return Ok(names.to_vec());
+        return Ok(names);
     }
     let mut paths = Vec::with_capacity(names.len());
     for name in names {
-        let (dir, fragment) = split_fragment(name);
-        if dir.is_dir() {
-            add_files(dir, fragment, &lists.glob, &mut paths)?;
-        } else {
-            paths.push(name.clone());
+        match name.is_dir() {
+            true => paths.extend(files_in(&name, &lists.glob)?),
+            false => paths.push(name),
         }
     }
     Ok(paths)
 }
 
-/// Adds the files in and below a directory that match a pattern; all files without a pattern.
-fn add_files(
-    dir: &Path,
-    fragment: Option<&OsStr>,
-    patterns: &[Pattern],
-    paths: &mut Vec<PathBuf>,
-) -> Result<()> {
-    let before = paths.len();
+/// Returns the files in and below a directory that match a pattern; all files without a pattern.
+fn files_in(dir: &Path, patterns: &[Pattern]) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
     for entry in WalkDir::new(dir).follow_links(true).sort_by_file_name() {
         let entry = entry.map_err(|error| unreadable(dir, &error))?;
         if entry.file_type().is_file() && (patterns.is_empty() || is_match(&entry, dir, patterns)) {
-            let mut path = entry.into_path().into_os_string();
-            if let Some(fragment) = fragment {
-                path.push("#");
-                path.push(fragment);
-            }
-            paths.push(path.into());
+            paths.push(entry.into_path());
         }
     }
-    if paths.len() == before {
+    if paths.is_empty() {
         let which = if patterns.is_empty() { "" } else { " that match --glob" };
         return Err(Failure::Message(format!(
             "{}: is a directory without files{which}; leave it out, or name another",
             dir.display()
         )));
     }
-    Ok(())
+    Ok(paths)
 }
 
 fn is_match(entry: &DirEntry, dir: &Path, patterns: &[Pattern]) -> bool {

@@ -154,10 +154,26 @@ fn estimate_as_text_and_its_errors() {
         ("dedup --at-least 1 a b", "--at-least: is an option of plan common; leave it out"),
         ("diff -d a b", "--only-duplicates: is an option of plan dedup; leave it out"),
         ("common -u a b", "--only-unique: is an option of plan dedup; leave it out"),
+        ("common --keep last a b", "--keep: is an option of plan dedup; leave it out"),
+        ("dedup --keep last -d a", "cannot be used with"),
     ] {
         let line = dir.run(&format!("plan {args}")).failure();
         assert!(line.contains(text), "{args}: {line}");
     }
+}
+
+/// Whether the first or the last of equal lines is printed, there are as many; only the page names it.
+#[test]
+fn last_of_equal_lines_is_estimated() {
+    let dir = TestDir::new();
+    dir.write("a", (0..5000).map(|n| format!("{}\n", n * n % 1009)).collect::<String>());
+    let found: u64 = dir.run("dedup -c --keep last a").text().trim().parse().unwrap();
+    let plan = json(&dir.run("plan dedup --keep last --full-scan --json a").ok());
+    assert_eq!(plan["kept"], found);
+    let page = dir.run("plan dedup --keep last --html - a").text();
+    assert!(page.contains("dedup --keep last"));
+    let page = dir.run("plan dedup --keep first --html - a").text();
+    assert!(!page.contains("dedup --keep last"));
 }
 
 /// The keys of records are counted, as the job compares them.

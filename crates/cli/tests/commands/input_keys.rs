@@ -117,7 +117,7 @@ fn job(dir: &TestDir, seed: u64) {
         let fragment = kind.fragment();
         names.push(if before.is_empty() && rng.one_in(5) {
             before = format!("cat '{name}' |");
-            format!("'-{fragment}'")
+            format!("'/dev/stdin{fragment}'")
         } else {
             format!("'{name}{fragment}'")
         });
@@ -225,6 +225,118 @@ fn file_of_the_whole_name_has_no_fragment() {
     assert_eq!(dir.run("dedup -c a.csv#url#").text(), "1\n");
     let line = dir.run("dedup a#b.csv").failure();
     assert!(line.contains("a#b.csv: cannot read: no such file"), "{line}");
+}
+
+#[test]
+fn standard_input_has_a_fragment_and_other_arguments_keep_their_hyphen() {
+    let dir = dir();
+    for name in ["/dev/stdin#url", "-- '-#url'", "--files-from list"] {
+        dir.write("list", "-#url\n");
+        let script = format!("cat a.csv | \"$petal\" dedup {name}");
+        assert_eq!(dir.sh(&script).text(), "id,url\n1,x\n2,y\n", "{name}");
+    }
+    let script = "cat a.csv | \"$petal\" diff -- d '-#url'";
+    assert_eq!(dir.sh(script).text(), "w\n");
+    dir.write("keys", "-#key\n");
+    dir.run("build -q -p 1e-9 -o f keys").ok();
+    let explained = dir.run("explain --json f -- -#key").text();
+    assert!(explained.contains("\"key\": \"-#key\""), "{explained}");
+    dir.write("commented", "-#note\nx\n");
+    assert_eq!(dir.run("dedup commented --comment=-#").text(), "x\n");
+    dir.run("dedup -q d -o-#out").ok();
+    assert_eq!(dir.read("-#out"), b"y\nw\n");
+    for args in ["dedup -#url", "dedup commented --comment -#", "explain f -#key"] {
+        let line = dir.run(args).failure();
+        assert!(line.contains("for standard input write /dev/stdin#"), "{args}: {line}");
+    }
+}
+
+#[test]
+fn files_of_a_directory_have_its_fragment_whatever_is_beside_them() {
+    let dir = dir();
+    std::fs::create_dir(dir.files.file("in")).unwrap();
+    dir.write("in/k.csv", "id,url\n7,x\n");
+    dir.write("in/k.csv#url", "id,url\n8,y\n");
+    let expected = "id,url\n7,x\n8,y\n";
+    assert_eq!(dir.run("dedup --recursive in#url").text(), expected);
+    assert_eq!(dir.run("dedup -c --recursive in#").text(), "3\n");
+    assert_eq!(dir.run("common -c --at-least 1 --recursive a.csv#url in#url").text(), "2\n");
+    let plan = dir.run("plan dedup --json --full-scan --recursive in#url").text();
+    assert!(plan.contains("\"kept\": 2,"), "{plan}");
+    // Filters have no keys of their own.
+    std::fs::create_dir(dir.files.file("filters")).unwrap();
+    dir.run("build -q -o filters/f d").ok();
+    for command in ["verify", "merge -o g"] {
+        let line = dir.run(&format!("{command} --recursive filters#url")).failure();
+        assert!(line.contains("filters#url: cannot read: no such file"), "{line}");
+        dir.run(&format!("{command} --recursive filters")).ok();
+    }
+}
+
+#[test]
+fn advice_is_about_the_name_that_has_the_key() {
+    let dir = dir();
+    let long = "x".repeat(3 << 20);
+    dir.write("l.jsonl", format!("{{\"u\":\"x\"}}\n{{\"u\":\"{long}\"}}\n"));
+    dir.write("l.csv", format!("1,{long}\n"));
+    for args in ["l.jsonl#/u", "--json-key /u l.jsonl", "l.csv#1", "--column 1 l.csv"] {
+        for records in ["", "--bad-records skip"] {
+            let line = dir.run(&format!("dedup -m 8M {records} {args}")).failure();
+            assert!(line.ends_with("a quarter of the memory limit; raise -m"), "{line}");
+        }
+    }
+    let line = dir.run("dedup -m 8M l.csv").failure();
+    assert!(line.contains("or use -z if lines end in NUL"), "{line}");
+    dir.write("q.csv", "id,url\n1,\"x\n");
+    dir.write("q", "id,url\n\"x\n");
+    for name in ["q.csv#url", "q#2&separator=,", "q.csv#2&header=no"] {
+        for options in ["", "--comment %", "--strategy partition"] {
+            let line = dir.run(&format!("dedup {options} {name}")).failure();
+            let advice = "; close the quote, or write the separator after # as in &separator=;, or change --quote";
+            assert!(line.ends_with(advice), "{line}");
+        }
+    }
+    let line = dir.run("dedup --column 2 q.csv").failure();
+    assert!(
+        line.ends_with("; close the quote, or change --separator, or change --quote"),
+        "{line}"
+    );
+}
+
+#[test]
+fn options_for_columns_need_an_input_with_columns() {
+    let dir = dir();
+    dir.write("q", "'a;b';1\n'c';2\n");
+    dir.write("e", "n|k\n1|a\\|b\n");
+    dir.write("keys", "a;b\na|b\n");
+    for (options, name, expected) in [
+        ("--quote ' --separator ;", "q#1", "'a;b';1\n"),
+        ("--json-key /u --quote '", "q#1&separator=;", "'a;b';1\n"),
+        ("--escape \\ --separator | --header", "e#2", "n|k\n1|a\\|b\n"),
+    ] {
+        let keys = "keys#";
+        assert_eq!(dir.run(&format!("common {options} {name} {keys}")).text(), expected);
+        let plan = dir.run(&format!("plan common --json {options} {name} {keys}")).text();
+        assert!(plan.contains("\"kept\": 1,"), "{options}: {plan}");
+    }
+    dir.run("build -q -p 1e-9 -o f keys").ok();
+    // Lists are read by the options too.
+    assert_eq!(dir.run("check -q f --quote ' keys --allow q#1&separator=;").text(), "a|b\n");
+    dir.write("m", "'a;b';1\n");
+    dir.run("add -q f d --quote ' --separator ; --assert-members m#1").ok();
+    let line = dir.run("build -o g keys --quote ' --not-in q#1&separator=;").failure();
+    assert!(line.contains("1 line is in the other inputs too"), "{line}");
+    for option in ["--quote '", "--separator ;", "--escape \\", "--header"] {
+        for command in ["dedup", "count", "build -o f", "plan dedup", "dedup --json-key /u"] {
+            for name in ["d", "d#", "c.jsonl#/u"] {
+                let line = dir.run(&format!("{command} {option} {name}")).failure();
+                assert!(
+                    line.contains("are for columns, and no input has any; add --column"),
+                    "{line}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl DocumentJob {
             return Err(Error::input(&source.to_string(), problem)
                 .advise("leave out the # and what follows it"));
         }
-        let keys = KeySpec { fields, transforms: Vec::new(), records: spec.records.clone() };
+        let keys = KeySpec { fields, records: spec.records.clone(), ..KeySpec::default() };
         let own = Settings { keys: Arc::new(keys), ..settings.clone() };
         let (mut context, inputs) = JobContext::open(&own, &self.inputs)?;
         let temp = context.temp_dir();

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::{Advice, Error, ErrorKind, Setting, io_text, is_disk_full};
+use crate::keys::Fields;
 use crate::numbers::{format_count, format_rate, format_size};
 
 /// Errors of inputs.
@@ -48,12 +49,15 @@ impl Error {
         Self::input(input, format!("bytes {start} to {end}: {problem}"))
     }
 
-    pub(crate) fn line_too_long(input: &str, offset: u64, limit: u64) -> Self {
+    /// A record with these fields, or the line of one, that is longer than the longest.
+    pub(crate) fn line_too_long(input: &str, offset: u64, limit: u64, fields: &Fields) -> Self {
         let limit = format_size(limit);
+        // Parts of records need LF.
+        let is_line = matches!(fields, Fields::Line | Fields::Checksum(_));
         Self::input(input, format!(" is longer than {limit}, a quarter of the memory limit"))
             .at_line(offset)
             .advise(Advice::Raise(Setting::MemoryLimit))
-            .advise(Advice::CheckDelimiter)
+            .advise_any(is_line.then_some(Advice::CheckDelimiter))
     }
 
     /// A quote that is not closed before the end of the input.
@@ -63,6 +67,14 @@ impl Error {
             .advise("close the quote")
             .advise(Advice::Change(Setting::Separator))
             .advise(Advice::Change(Setting::Quote))
+    }
+
+    /// Advises to correct the name of the input, whose fragment says what its keys are.
+    pub(crate) fn of_fragment(self) -> Self {
+        let separator = "write the separator after # as in &separator=;";
+        self.replace_advice(&Advice::Change(Setting::Columns), "change the column after #")
+            .replace_advice(&Advice::Change(Setting::Separator), separator)
+            .replace_advice(&Advice::Specify(Setting::Separator), separator)
     }
 
     /// A quote that is not closed within the longest record.

@@ -55,7 +55,7 @@ pub fn filter_metadata(keys: &KeySpec, inputs: &[Source]) -> String {
         Fields::Line | Fields::Checksum(_) => LINES.to_owned(),
         _ => fields.to_string(),
     };
-    let mut texts: Vec<_> = Source::all_fields(inputs, &keys.fields).iter().map(text).collect();
+    let mut texts: Vec<_> = Source::all_fields(inputs, keys).iter().map(text).collect();
     texts.dedup();
     let metadata = match &texts[..] {
         [one] if one == LINES => METADATA.to_owned(),

@@ -105,7 +105,7 @@ impl Start {
             if at as u64 > longest {
                 return Err(match scan.is_quoted() {
                     true => Error::long_quotes(name, start.length, longest),
-                    false => Error::line_too_long(name, start.length, longest),
+                    false => Error::line_too_long(name, start.length, longest, &keys.fields),
                 });
             }
             if ended || !read_more(stream, name, &mut bytes, progress)? {
@@ -166,7 +166,12 @@ impl Beginning<'_> {
                 }
                 searched = self.bytes.len();
                 if searched as u64 > self.longest {
-                    return Err(Error::line_too_long(self.name, start.length, self.longest));
+                    return Err(Error::line_too_long(
+                        self.name,
+                        start.length,
+                        self.longest,
+                        &keys.fields,
+                    ));
                 }
                 if self.ended {
                     break searched;

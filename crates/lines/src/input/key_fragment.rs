@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use crate::keys::{Column, Columns, Fields, JsonPointer, JsonValues};
+use crate::keys::{Column, Columns, Fields, JsonPointer, JsonValues, KeySpec};
 
 /// The keys of one input, which the name of the input gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,14 +112,14 @@ impl KeyFragment {
     }
 
     /// Returns the fields of the key; what the fragment does not say is as for the job.
-    pub(super) fn fields(&self, job: &Fields) -> Fields {
+    pub(super) fn fields(&self, job: &KeySpec) -> Fields {
         match &self.key {
             Key::Line => Fields::Line,
             Key::Json(values) => Fields::Json(values.clone()),
             Key::Columns { columns, separator, header } => {
-                let of_job = match job {
+                let of_job = match &job.fields {
                     Fields::Columns(columns) => columns.clone(),
-                    _ => Columns::default(),
+                    _ => job.csv.clone(),
                 };
                 Fields::Columns(Columns {
                     columns: columns.clone(),
@@ -204,7 +204,7 @@ mod tests {
     use petal_testkit::rng::Rng;
 
     fn fields(text: &str) -> Fields {
-        KeyFragment::parse(text).unwrap().fields(&Fields::Line)
+        KeyFragment::parse(text).unwrap().fields(&KeySpec::default())
     }
 
     fn columns(list: &str, separator: Option<u8>, header: bool) -> Fields {
@@ -230,20 +230,24 @@ mod tests {
 
     #[test]
     fn what_a_fragment_leaves_out_is_as_for_the_job() {
-        let job = Fields::Columns(Columns {
+        let columns = Columns {
             columns: vec![Column::Number(7)],
             separator: Some(b'|'),
             escape: Some(b'\\'),
             header: true,
             ..Columns::default()
-        });
-        let of = |text: &str| match KeyFragment::parse(text).unwrap().fields(&job) {
-            Fields::Columns(columns) => (columns.separator, columns.escape, columns.header),
-            other => panic!("{other:?}"),
         };
-        assert_eq!(of("1"), (Some(b'|'), Some(b'\\'), true));
-        assert_eq!(of("1&header=no&separator=tab"), (Some(b'\t'), Some(b'\\'), false));
-        assert_eq!(KeyFragment::parse("").unwrap().fields(&job), Fields::Line);
+        let without_columns = KeySpec { csv: columns.clone(), ..KeySpec::default() };
+        let with_columns = KeySpec { fields: Fields::Columns(columns), ..KeySpec::default() };
+        for job in [with_columns, without_columns] {
+            let of = |text: &str| match KeyFragment::parse(text).unwrap().fields(&job) {
+                Fields::Columns(columns) => (columns.separator, columns.escape, columns.header),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(of("1"), (Some(b'|'), Some(b'\\'), true));
+            assert_eq!(of("1&header=no&separator=tab"), (Some(b'\t'), Some(b'\\'), false));
+            assert_eq!(KeyFragment::parse("").unwrap().fields(&job), Fields::Line);
+        }
     }
 
     #[test]

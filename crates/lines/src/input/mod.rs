@@ -114,6 +114,8 @@ pub(crate) struct Input {
     selection: Option<Arc<Selection>>,
     /// A number that no other input of the job has.
     number: u64,
+    /// Whether its name says what its keys are.
+    has_fragment: bool,
     /// What its records have shown.
     found: Arc<FoundValues>,
     /// The disk space of a spooled copy.
@@ -162,6 +164,7 @@ impl Input {
             first_line: Some(1),
             header: None,
             guessed: false,
+            has_fragment: false,
             table: None,
             mark: false,
             selection: None,
@@ -200,6 +203,16 @@ impl Input {
     /// Sets the number, which no other input of the job has.
     pub(crate) fn with_number(self, number: u64) -> Self {
         Self { number, ..self }
+    }
+
+    /// Sets whether its name says what its keys are.
+    pub(crate) fn with_fragment(self, has_fragment: bool) -> Self {
+        Self { has_fragment, ..self }
+    }
+
+    /// Returns an error of its records with the advice for its name.
+    pub(crate) fn advised(&self, error: Error) -> Error {
+        if self.has_fragment { error.of_fragment() } else { error }
     }
 
     /// Returns the number, which no other input of the job has.

@@ -85,6 +85,7 @@ pub(crate) fn select(mut input: Input, json_text: bool, longest: u64) -> Result<
         name: input.name.clone(),
         id,
         keys: Arc::clone(&input.keys),
+        has_fragment: input.has_fragment,
         ends,
         delimiter: input.checks.delimiter(),
         start: (input.byte(0), input.first_line.unwrap_or(1)),

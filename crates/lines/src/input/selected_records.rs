@@ -30,6 +30,8 @@ pub(super) struct Selection {
     /// Differs from that of other inputs, whose name may be the same.
     pub(super) id: String,
     pub(super) keys: Arc<KeySpec>,
+    /// Whether the name of the input says what its keys are.
+    pub(super) has_fragment: bool,
     pub(super) ends: Ends,
     pub(super) delimiter: u8,
     /// The byte and the line of the file on which the first record begins.
@@ -291,17 +293,20 @@ impl SelectedRecords {
             return Ok(false);
         }
         Err(match problem {
+            OPEN_QUOTE if self.selection.has_fragment => {
+                Error::open_quotes(name, place.0).of_fragment()
+            }
             OPEN_QUOTE => Error::open_quotes(name, place.0),
             _ => no_key(name, &keys.fields, problem.to_owned().into(), place.0, Some(place.1)),
         })
     }
 
     fn too_long(&self) -> Error {
-        let Selection { name, longest, .. } = &*self.selection;
+        let Selection { name, longest, keys, .. } = &*self.selection;
         let at = self.at + self.next as u64;
         match &self.scan {
             Scan::Csv(scan) if scan.is_quoted() => Error::long_quotes(name, at, *longest),
-            _ => Error::line_too_long(name, at, *longest),
+            _ => Error::line_too_long(name, at, *longest, &keys.fields),
         }
     }
 

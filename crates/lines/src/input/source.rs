@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::key_fragment::KeyFragment;
 use crate::error::{Error, Result};
-use crate::keys::{Fields, KeySpec};
+use crate::keys::{Columns, Fields, KeySpec};
 use crate::remote::ObjectUrl;
 
 /// The source of an input.
@@ -57,28 +57,46 @@ impl Source {
         }
     }
 
+    /// Returns another source with the keys of this one.
+    #[must_use]
+    pub fn at(&self, place: Self) -> Self {
+        match self {
+            Self::Keyed(_, keys) => Self::Keyed(Box::new(place), keys.clone()),
+            _ => place,
+        }
+    }
+
     /// Returns how the keys of its records are made in a job.
     #[must_use]
     pub fn keys(&self, job: &Arc<KeySpec>) -> Arc<KeySpec> {
         let Self::Keyed(_, own) = self else { return Arc::clone(job) };
-        let fields = own.fields(&job.fields);
+        let fields = own.fields(job);
         Arc::new(KeySpec { fields, ..KeySpec::clone(job) })
     }
 
     /// Returns the fields of the keys of these sources in a job, each once; without a source, those of the
     /// job.
-    pub(crate) fn all_fields(sources: &[Self], job: &Fields) -> Vec<Fields> {
+    pub(crate) fn all_fields(sources: &[Self], job: &KeySpec) -> Vec<Fields> {
         let mut all = Vec::new();
         for source in sources {
             let fields = match source {
                 Self::Keyed(_, own) => own.fields(job),
-                _ => job.clone(),
+                _ => job.fields.clone(),
             };
             if !all.contains(&fields) {
                 all.push(fields);
             }
         }
-        if all.is_empty() { vec![job.clone()] } else { all }
+        if all.is_empty() { vec![job.fields.clone()] } else { all }
+    }
+
+    /// Returns whether a job on these sources has settings for CSV and no columns that they are for.
+    #[must_use]
+    pub fn leave_csv_unused(sources: &[Self], job: &KeySpec) -> bool {
+        let is_columns = |fields: &Fields| matches!(fields, Fields::Columns(_));
+        job.csv != Columns::default()
+            && !is_columns(&job.fields)
+            && !Self::all_fields(sources, job).iter().any(is_columns)
     }
 
     /// Returns whether the source may be a table, if its keys are columns.

@@ -46,6 +46,9 @@ pub use transform::{Transform, parse_transforms, transform_key, transforms_text}
 pub struct KeySpec {
     /// The fields of the record that make the key.
     pub fields: Fields,
+    /// How inputs are read whose names have [columns](crate::Source::of_name), if `fields` are none. Its
+    /// own columns have no effect.
+    pub csv: Columns,
     /// Changes to the key, in order.
     pub transforms: Vec<Transform>,
     /// Which records are compared.
@@ -89,10 +92,11 @@ impl KeySpec {
         Self { transforms, ..self.clone() }
     }
 
-    /// Returns the specification for inputs that list keys, one per line: the same transforms.
+    /// Returns the specification for inputs that list keys, one per line unless their names say
+    /// otherwise: the same transforms.
     #[must_use]
     pub fn of_listed_keys(&self) -> Self {
-        Self { transforms: self.transforms.clone(), ..Self::default() }
+        Self { csv: self.csv.clone(), transforms: self.transforms.clone(), ..Self::default() }
     }
 
     /// Returns the key of a record without its line end. Columns must be given by their numbers.

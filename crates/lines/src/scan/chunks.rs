@@ -379,7 +379,7 @@ where
                 let offset = input.byte(*offset);
                 return Err(match ends.is_quoted() {
                     true => Error::long_quotes(name, offset, longest_line),
-                    false => Error::line_too_long(name, offset, longest_line),
+                    false => Error::line_too_long(name, offset, longest_line, &input.keys().fields),
                 });
             }
             if searched >= size && ticket.wait().is_none() {
@@ -405,7 +405,7 @@ where
             buffer.len += got;
             if got == 0 {
                 if ends.is_quoted() {
-                    return Err(Error::open_quotes(name, input.byte(*offset)));
+                    return Err(input.advised(Error::open_quotes(name, input.byte(*offset))));
                 }
                 break;
             }
@@ -464,7 +464,8 @@ where
             }
             if (buffer.len - line) as u64 > budget.longest_line {
                 let offset = chunk.offset - whole.start + line as u64;
-                return Err(Error::line_too_long(name, offset, budget.longest_line));
+                let fields = &self.inputs[chunk.input].keys().fields;
+                return Err(Error::line_too_long(name, offset, budget.longest_line, fields));
             }
             step = (step * 2).min(budget.chunk as u64);
         }

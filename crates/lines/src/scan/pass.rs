@@ -138,7 +138,8 @@ impl Pass<'_> {
                 && let Some(line) = (0..batch.len()).find(|&l| batch.line(l).len() > longest)
             {
                 let at = input.byte(batch.offset(line));
-                return Err(Error::line_too_long(input.name(), at, longest as u64));
+                let fields = &input.keys().fields;
+                return Err(Error::line_too_long(input.name(), at, longest as u64, fields));
             }
             let lines = (0..batch.len()).map(|line| batch.line(line));
             if !input.keys().keeps(lines.clone()) {

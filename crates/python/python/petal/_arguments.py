@@ -239,9 +239,6 @@ def _keys(options: ReadOptions) -> dict[str, object]:
     header = read_flag("header", options.get("header", False))
     if column is not None and json_key is not None:
         raise ValueError("column=, json_key=: inputs are CSV or JSON; leave out one of them")
-    only_csv = separator is not None or quote is not None or escape is not None
-    if column is None and (only_csv or header):
-        raise ValueError("separator=, quote=, escape=, header=: only for CSV; add column=")
     delimiter = options.get("delimiter", DEFAULT_DELIMITER)
     if (column is not None or json_key is not None) and delimiter != b"\n":
         name = "column=" if json_key is None else "json_key="

@@ -29,7 +29,7 @@ _COMPARING = ("common", "diff", "symdiff")
 
 @lists_options(DEFAULTS)
 def plan(
-    operation: Literal["common", "diff", "symdiff", "dedup", "duplicates", "unique"] | None = None,
+    operation: Literal["common", "diff", "symdiff", "dedup", "last", "duplicates", "unique"] | None = None,
     *inputs: Paths,
     at_least: int | None = None,
     count: bool = False,
@@ -51,8 +51,8 @@ def plan(
         >>> petal.plan("common", "a.txt", "b.txt")["seconds"]                 # doctest: +SKIP
         [0.8, 2.1]
 
-    - `operation`: the operation to estimate; `duplicates` and `unique` are those of `dedup` [a filter is
-      planned].
+    - `operation`: the operation to estimate; `last`, `duplicates` and `unique` are those of `dedup` [a
+      filter is planned].
     - `inputs`: its inputs, in the order of its function; petal samples them.
     - `at_least`: as in `common`.
     - `count`: the operation only counts lines.
@@ -78,7 +78,7 @@ def plan(
         return cast(dict[str, Any], _plan_filter(figures))
     if (capacity, fpr, size, bits, probes, least_space, type) != (*[None] * 5, False, "bloom"):
         raise ValueError("plan: type=, capacity= and other settings of filters need no operation; leave it out")
-    if operation not in (*_COMPARING, "dedup", "duplicates", "unique"):
+    if operation not in (*_COMPARING, "dedup", "last", "duplicates", "unique"):
         raise ValueError(f"plan: expected an operation such as 'common', found {operation!r}")
     refuse_unknown("plan", JobOptions, options)
     if options.get("bad_records", "stop") not in ("stop", "skip"):

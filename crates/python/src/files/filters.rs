@@ -124,7 +124,7 @@ pub(super) fn build_job(
     notes.noted("{}")?;
     let query_transforms = parse_transforms(&query_transform)
         .map_err(|problem| PyValueError::new_err(format!("query_transform=: {problem}")))?;
-    let mut settings = options.settings(&inputs)?;
+    let mut settings = options.settings(&[&inputs[..], &spec.not_in].concat())?;
     settings.keys = Arc::new(settings.keys.queried_after(&query_transforms));
     let mut files = Vec::new();
     let target = Target::new(Some(out), "out", &mut files)?.unwrap_or(Target::Discard);
@@ -182,7 +182,7 @@ pub(super) fn check_job(
     options: JobOptions,
 ) -> PyResult<JobResult> {
     let (inputs, allow) = (sources(inputs)?, sources(check_options.allow)?);
-    let mut settings = options.settings(&inputs)?;
+    let mut settings = options.settings(&[&inputs[..], &allow].concat())?;
     settings.memory_limit = memory_beside(&*filter.get().read(py)?, settings.memory_limit)?;
     let transforms = filter.get().read(py)?.adopted_for_queries(&settings.keys.transforms)?;
     settings.keys = Arc::new(KeySpec { transforms, ..KeySpec::clone(&settings.keys) });

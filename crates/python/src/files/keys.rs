@@ -59,10 +59,11 @@ impl KeyArgs {
             nulls: alike(self.nulls),
             empty: alike(self.empty),
         };
-        Ok(KeySpec { fields: self.fields()?, transforms, records })
+        let csv = self.csv()?;
+        Ok(KeySpec { fields: self.fields(&csv)?, csv, transforms, records })
     }
 
-    fn fields(&self) -> PyResult<Fields> {
+    fn fields(&self, csv: &Columns) -> PyResult<Fields> {
         if !self.json_key.is_empty() {
             return json_fields(&self.json_key);
         }
@@ -74,16 +75,21 @@ impl KeyArgs {
             ColumnArg::Name(name) => Column::Name(name.clone()),
         };
         let columns = self.column.iter().map(column).collect();
+        Ok(Fields::Columns(Columns { columns, ..csv.clone() }))
+    }
+
+    /// Returns how columns are read, without their names.
+    fn csv(&self) -> PyResult<Columns> {
         let quoting = match self.quote {
             None => Quoting::BySeparator,
             Some(quote) => u8::try_from(quote).map_or(Quoting::None, Quoting::Byte),
         };
         let Self { separator, escape, header, .. } = *self;
-        let columns = Columns { columns, separator, quoting, escape, header };
+        let csv = Columns { columns: Vec::new(), separator, quoting, escape, header };
         let invalid =
             |problem| PyValueError::new_err(format!("separator=, quote=, escape=: {problem}"));
-        columns.check().map_err(invalid)?;
-        Ok(Fields::Columns(columns))
+        csv.check().map_err(invalid)?;
+        Ok(csv)
     }
 }
 

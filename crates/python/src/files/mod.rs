@@ -111,6 +111,12 @@ impl JobOptions {
         settings.text = self.text;
         settings.keys_only = self.keys_only;
         settings.keys = Arc::new(self.keys.spec()?);
+        if Source::leave_csv_unused(inputs, &settings.keys) {
+            return Err(PyValueError::new_err(
+                "separator=, quote=, escape=, header=: only for CSV; add column=, or name columns after # \
+                 of a path",
+            ));
+        }
         if let Some(path) = &self.keys.bad_file {
             settings.left_out.write_bad_to(path, inputs).map_err(IntoPyErr::into_py_err)?;
         }
