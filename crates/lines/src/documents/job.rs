@@ -59,7 +59,7 @@ impl DocumentJob {
         if let Some(source) = self.inputs.iter().find(|source| matches!(source, Source::Keyed(..)))
         {
             let problem =
-                ": its name says what its key is, but the texts of all inputs are at one place";
+                "its name says what its key is, but the texts of all inputs are at one place";
             return Err(Error::input(&source.to_string(), problem)
                 .advise("leave out the # and what follows it"));
         }

@@ -215,7 +215,8 @@ impl<'o> Rewriter<'o> {
                 self.copy(batch, unchanged..document)?;
                 return Ok(document);
             }
-            let has_text = self.rules.lines || text_range(batch.key(document)).is_some();
+            // An empty text has an empty key, a missing one that of `null`: one byte.
+            let has_text = self.rules.lines || batch.key(document).len() != 1;
             let fate = self.decide(has_text);
             if fate == Fate::Unchanged {
                 continue;
