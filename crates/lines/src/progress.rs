@@ -79,6 +79,15 @@ pub enum Note<'a> {
         /// The pointer.
         pointer: &'a JsonPointer,
     },
+    /// No document of an input has a text at the pointer, so all stay as they are.
+    MissingText {
+        /// The input.
+        input: &'a str,
+        /// Number of other inputs without a text.
+        more: u64,
+        /// The pointer.
+        pointer: &'a JsonPointer,
+    },
     /// The separator of a CSV input, which follows from its first records.
     Separator {
         /// The first input of the job with this separator.

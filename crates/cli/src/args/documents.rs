@@ -13,8 +13,8 @@ pub(crate) struct DocumentArgs {
     #[arg(
         long, value_name = "UNIT", requires = "output",
         conflicts_with_all = [
-            "only_duplicates", "only_unique", "dupes_output", "keys_only", "work_dir", "column",
-            "keep",
+            "only_duplicates", "only_unique", "dupes_output", "keys_only", "work_dir", "resume",
+            "column", "keep", "strategy",
         ],
     )]
     pub(crate) unit: Option<UnitArg>,

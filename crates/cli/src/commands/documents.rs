@@ -1,6 +1,6 @@
 //! `dedup --unit`: removes repeated parts of documents.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use petal_lines::{DocumentJob, Fields, Mode, PartCounts, PartUnit, Report, SetOp, check_temp_dir};
@@ -8,7 +8,7 @@ use petal_lines::{DocumentJob, Fields, Mode, PartCounts, PartUnit, Report, SetOp
 use super::setops::Run;
 use super::settings;
 use crate::args::{DedupArgs, DocumentArgs};
-use crate::error::{Failure, Outcome, Result};
+use crate::error::{Outcome, Result};
 use crate::files::inputs::inputs;
 use crate::files::output::{LineOutputs, Output};
 use crate::files::output_dir::OutputDir;
@@ -21,7 +21,9 @@ pub(super) fn run(args: &DedupArgs, unit: PartUnit) -> Result<Outcome> {
     let DocumentArgs { min_parts, drop_if, .. } = args.documents;
     let progress = ProgressReporter::new(&engine.verbosity, false);
     let inputs = inputs(&args.inputs, engine.memory.bytes())?;
-    let mut settings = settings(engine, &args.fields, &inputs, &progress)?;
+    let list = args.inputs.lists.source();
+    let all: Vec<_> = inputs.iter().cloned().chain(list.clone()).collect();
+    let mut settings = settings(engine, &args.fields, &all, &progress)?;
     if engine.temp_dir.is_some() {
         check_temp_dir(&settings.temp_dir)?;
     }
@@ -29,20 +31,17 @@ pub(super) fn run(args: &DedupArgs, unit: PartUnit) -> Result<Outcome> {
         true => Mode::Approx { capacity: approx.capacity, fpr: approx.fpr },
         false => Mode::Exact { strategy: None },
     };
+    let job = DocumentJob { inputs, unit, min_parts: min_parts.unwrap_or(0), drop_if, mode };
+    job.check(&settings)?;
     let outputs = LineOutputs::new(result.compress, &settings);
     let dir = result.output.as_deref().unwrap_or(Path::new("."));
-    let mut documents = OutputDir::new(dir, &inputs, &outputs)?;
-    settings.memory_limit = documents.memory_beside()?;
     let report_path = result.report.as_deref();
-    if let Some(path) = report_path.filter(|path| documents.contains(path)) {
-        let text = format!("{}: is used for two outputs; name another file", path.display());
-        return Err(Failure::Message(text));
-    }
-    let mut all = inputs.clone();
-    all.extend(args.inputs.lists.source());
+    let bad_file = engine.keys.bad_file().map(PathBuf::as_path);
+    let others: Vec<_> = report_path.into_iter().chain(bad_file).collect();
+    let mut documents = OutputDir::new(dir, &job.inputs, list, &others, &outputs)?;
+    settings.memory_limit = documents.memory_beside()?;
     let report_output = report_path.map(|path| Output::open(Some(path), &all)).transpose()?;
     let sampler = report_path.map(|_| Sampler::start(&settings.disk_usage));
-    let job = DocumentJob { inputs, unit, min_parts: min_parts.unwrap_or(0), drop_if, mode };
     let report = job.run(&settings, &mut documents);
     let ended = Instant::now();
     let samples = sampler.map(Sampler::finish).unwrap_or_default();

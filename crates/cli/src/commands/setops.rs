@@ -1,14 +1,9 @@
 //! `common`, `diff`, `symdiff` and `dedup`.
 
-use std::fs::{File, Metadata};
 use std::io::Write as _;
-use std::os::fd::{AsFd as _, RawFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use libc::STDOUT_FILENO;
-use petal_lines::atomic_file::{canonical_path, descriptor_of};
 use petal_lines::{
     LeftOutCounts, Mode, Outputs, Report, SetJob, SetOp, Settings, Source, check_temp_dir,
     forget_work,
@@ -23,6 +18,7 @@ use crate::args::{
 use crate::error::{Failure, Outcome, Result, cannot_write};
 use crate::files::inputs::{compared, input, inputs};
 use crate::files::output::{LineOutputs, Output, name_output};
+use crate::files::same_file::refuse_same_output;
 use crate::html::JobReport;
 use crate::process::memory;
 use crate::process::sampler::{Sample, Sampler};
@@ -189,61 +185,6 @@ impl Job<'_> {
 
 const CLOSED_OUTPUT: &str = "output: its reader closed the pipe, and the other output is incomplete; \
                              read all lines, or write to a file";
-
-/// Returns an error if two outputs are the same file; `None` is standard output. `counts`: the first
-/// output is the number of lines.
-fn refuse_same_output(outputs: &[Option<PathBuf>], counts: bool) -> Result<()> {
-    let mut earlier: Vec<OutputId> = Vec::new();
-    for output in outputs {
-        let id = OutputId::of(output.as_deref());
-        if let Some(other) = earlier.iter().position(|other| other.is_same(&id)) {
-            let name = match output {
-                Some(path) => Source::from_arg(path).to_string(),
-                None => "standard output".to_owned(),
-            };
-            return Err(Failure::Message(match counts && other == 0 {
-                true => {
-                    format!("{name}: has the number of lines (-c); write the rest to another file")
-                }
-                false => format!("{name}: is used for two outputs; name another file"),
-            }));
-        }
-        earlier.push(id);
-    }
-    Ok(())
-}
-
-/// What an output writes to.
-struct OutputId {
-    descriptor: Option<RawFd>,
-    file: Option<Metadata>,
-    path: PathBuf,
-}
-
-impl OutputId {
-    fn of(path: Option<&Path>) -> Self {
-        let Some(path) = path else {
-            let out = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            let file = out.and_then(|out| out.metadata()).ok();
-            return Self { descriptor: Some(STDOUT_FILENO), file, path: PathBuf::new() };
-        };
-        let (descriptor, file) = (descriptor_of(path), std::fs::metadata(path).ok());
-        Self { descriptor, file, path: canonical_path(path) }
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        let same_file = match (&self.file, &other.file) {
-            // Two outputs may share a device like /dev/null, but not a pipe.
-            (Some(file), Some(other)) => {
-                (file.dev(), file.ino()) == (other.dev(), other.ino())
-                    && !file.file_type().is_char_device()
-            }
-            (None, None) => self.path == other.path,
-            _ => false,
-        };
-        same_file || self.descriptor.is_some() && self.descriptor == other.descriptor
-    }
-}
 
 /// A finished job, for its report.
 pub(super) struct Run<'a> {

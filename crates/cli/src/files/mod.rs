@@ -8,5 +8,6 @@ pub(crate) mod key_transforms;
 pub(crate) mod lock;
 pub(crate) mod output;
 pub(crate) mod output_dir;
+pub(crate) mod same_file;
 pub(crate) mod secret_file;
 pub(crate) mod spelling;

@@ -17,6 +17,7 @@ use petal_lines::{
     Source, Upload, compressed_extension, enlarge_pipe, upload_memory,
 };
 
+use super::same_file::is_input;
 use crate::args::{CompressArgs, CompressionArg};
 use crate::error::{Failure, Result, cannot_write, io_text, print_stderr};
 use crate::process::streams::is_stdout_closed;
@@ -27,7 +28,7 @@ pub(crate) struct LineOutputs {
     compress: CompressArgs,
     memory_limit: u64,
     jobs: usize,
-    pub(super) left_out: LeftOutRecords,
+    left_out: LeftOutRecords,
 }
 
 impl LineOutputs {
@@ -410,12 +411,6 @@ pub(crate) fn readable(file: &File) -> io::Result<Option<File>> {
 }
 
 fn refuse_input(output: &str, data: &fs::Metadata, inputs: &[Source]) -> Result<()> {
-    let Some(input) = inputs.iter().find(|input| input.is(data)) else { return Ok(()) };
-    let input = match input {
-        Source::Stdin => "standard input".to_owned(),
-        other => other.to_string(),
-    };
-    Err(Failure::Message(format!(
-        "{output}: is the same file as the input {input}; write to another file"
-    )))
+    let input = inputs.iter().find(|input| input.is(data));
+    input.map_or(Ok(()), |input| Err(is_input(output, input, "file")))
 }

@@ -93,7 +93,12 @@ pub(super) fn message(note: Note<'_>) -> Option<Message> {
                 .to_owned(),
         ),
         Note::MissingValue { input, more, pointer } => {
-            Message::Warning(missing_value(input, more, pointer))
+            let effect = "all of them are equal there";
+            Message::Warning(missing_value(input, more, pointer, "record", "value", effect))
+        }
+        Note::MissingText { input, more, pointer } => {
+            let effect = "all of them stay as they are";
+            Message::Warning(missing_value(input, more, pointer, "document", "text", effect))
         }
         Note::OtherSeparator { input, more, separator, first, first_separator } => {
             Message::Warning(format!(
@@ -141,14 +146,22 @@ fn grown(input: &str, read: u64, added: u64, cut: bool) -> String {
     )
 }
 
-fn missing_value(input: &str, more: u64, pointer: &JsonPointer) -> String {
+/// Returns that no `record` of inputs has a `value` at the pointer, and what follows.
+fn missing_value(
+    input: &str,
+    more: u64,
+    pointer: &JsonPointer,
+    record: &str,
+    value: &str,
+    effect: &str,
+) -> String {
     let pointer = pointer.to_string();
     let hint = match pointer.contains(",/") {
         true => "a comma is part of the name, so repeat --json-key for several values",
         false => "check --json-key",
     };
     format!(
-        "no record of {} a value at {pointer}, so all of them are equal there; {hint}",
+        "no {record} of {} a {value} at {pointer}, so {effect}; {hint}",
         subject(input, more, "has", "have"),
     )
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use petal_testkit::rng::Rng;
 use serde_json::{Value, json};
@@ -155,9 +156,14 @@ fn outputs_that_would_replace_something_are_errors() {
     }
     for (args, problem) in [
         ("-o out a sub/a", "sub/a: has the name of a, and both would be out/a; rename one of them"),
-        ("-o . a", "./a: is the same file as the input a; write to another directory"),
+        ("-o . a", ".: has the input a; write to another directory"),
+        ("-o sub a b sub/a", "sub/a: has the name of a"),
+        ("-o - a", "-o: - is one output, and each file has its own; name a directory"),
+        ("-o out /dev/stdin", "/dev/stdin: has no file name for its output"),
+        ("-o out a#/t", "a#/t: its name says what its key is"),
         ("-o b a", "b: is a file, expected a directory; name another"),
         ("-o out -", "-: has no file name for its output; save it to a file first"),
+        ("-o out --report ./out/a a", "./out/a: is used for two outputs; name another file"),
         ("-o out --report out/a a", "out/a: is used for two outputs; name another file"),
         ("-o out --bad-records out/a a", "out/a: is used for two outputs; name another file"),
         ("-o no/out a", "no/out: cannot write: "),
@@ -166,10 +172,15 @@ fn outputs_that_would_replace_something_are_errors() {
         ("-o out -c a", "--count"),
         ("-o out --dupes-output c a", "--dupes-output"),
         ("-o out --work-dir w a", "--work-dir"),
+        ("-o out --resume a", "--resume"),
+        (
+            "-o out --bad-records skip --key-transform unhex a",
+            "--key-transform: refuses some parts",
+        ),
     ] {
         let error = dir.run(&format!("{UNIT} {args}")).failure();
         assert!(error.contains(problem), "{args}: {error}");
-        assert!(!dir.files.file("out/a").exists(), "{args}");
+        assert!(!dir.files.file("out").exists(), "{args}");
     }
     for (args, problem) in [
         (
@@ -194,8 +205,9 @@ fn outputs_that_would_replace_something_are_errors() {
         ),
         "{error}"
     );
-    let left = fs::read_dir(dir.files.file("out")).unwrap().map(|entry| entry.unwrap().file_name());
-    assert!(left.into_iter().all(|name| name == "b"));
+    let left = fs::read_dir(dir.files.file("out")).into_iter().flatten();
+    let left = left.map(|entry| entry.unwrap().file_name());
+    assert!({ left }.all(|name| name == "b"));
     let run = dir.run(&format!("{UNIT} --bad-records bad -o out b c"));
     assert!(run.err.contains("left out 1 record without a key"), "{}", run.err);
     assert_eq!(dir.read("bad"), b"{\"text\":1}\n");
@@ -208,8 +220,10 @@ fn approximate_jobs_report_what_they_lost() {
     let run = dir.run(&format!("{UNIT} --approx -n 30000 -p 1% -o out a"));
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.err.contains("lines were lost (standard error"), "{}", run.err);
-    let error = dir.run(&format!("{UNIT} --approx -p 1% -o out a")).failure();
-    assert!(error.contains("-p: the number of parts is unknown; specify -n"), "{error}");
+    // Without -n the filter is as large as the files need.
+    let run = dir.run(&format!("{UNIT} --approx -m 4G -o out a"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.peak < 64 << 20, "{}", run.peak);
 }
 
 #[test]
@@ -220,4 +234,73 @@ fn lines_of_files_and_of_pipes_are_removed() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert_eq!((dir.read("out/a"), dir.read("out/f")), (b"x\ny\n".to_vec(), b"z\n".to_vec()));
     assert!(run.err.contains("note: 5 lines, 2 repeated\n"), "{}", run.err);
+}
+
+/// No file is written if one of the outputs is an input, the list or another output, under any name.
+#[test]
+fn outputs_that_are_the_same_file_are_errors() {
+    let dir = TestDir::new();
+    let text = "{\"text\":\"x\"}\n";
+    for name in ["s", "hard", "list", "own"] {
+        fs::create_dir(dir.files.file(name)).unwrap();
+    }
+    for name in ["a", "b", "s/b", "own/q"] {
+        dir.write(name, text);
+    }
+    dir.write("own/q.xz", pack::xz(text.as_bytes()));
+    dir.write("list/a", "a\nb\n");
+    let link = |to: &str, from: &str| symlink(to, dir.files.file(from)).unwrap();
+    link("b", "s/a");
+    link("../a", "hard/b");
+    link("new/a", "report");
+    fs::create_dir(dir.files.file("new")).unwrap();
+    for (args, problem) in [
+        ("a b -o s", "s/b: is used for two outputs; name another file"),
+        ("a b -o hard", "hard/b: is the same file as the input a; write to another directory"),
+        ("--files-from list/a -o list", "list/a: is the same file as the input list/a"),
+        ("a b -o new --report report", "report: is used for two outputs; name another file"),
+        ("own/q.xz -o own", "own: has the input own/q.xz; write to another directory"),
+        ("--files-from list/a --bad-records list/a -o new", "list/a: is an input, too"),
+    ] {
+        let error = dir.run(&format!("{UNIT} {args}")).failure();
+        assert!(error.contains(problem), "{args}: {error}");
+        for name in ["a", "b", "s/b", "own/q"] {
+            assert_eq!(dir.read(name), text.as_bytes(), "{args}");
+        }
+        assert_eq!(dir.read("list/a"), b"a\nb\n");
+        assert!(!dir.files.file("new/a").exists(), "{args}");
+    }
+    // A file that is no input is replaced.
+    dir.run(&format!("{UNIT} -q a -o own")).ok();
+    dir.run(&format!("{UNIT} -q own/q -o new")).ok();
+    dir.run(&format!("{UNIT} -q own/q -o new")).ok();
+    assert_eq!(dir.read("new/q"), text.as_bytes());
+}
+
+/// A directory that was made for a job that fails goes.
+#[test]
+fn job_that_fails_leaves_no_empty_directory() {
+    let dir = TestDir::new();
+    dir.write("a", "{\"text\":1}\n");
+    for args in ["a", "no-such-file", "a --report no/report"] {
+        dir.run(&format!("{UNIT} -o out {args}")).failure();
+        assert!(!dir.files.file("out").exists(), "{args}");
+    }
+}
+
+#[test]
+fn notes_are_those_of_texts() {
+    let dir = TestDir::new();
+    dir.write("a", "x\r\ny\r\n");
+    dir.write("b", "x\nz\n");
+    let run = dir.run("dedup --unit line -o out a b");
+    assert_eq!(run.err, "petal: note: 4 lines, 1 repeated\n");
+    let a = "{\"id\":1}\n{\"text\":null}\n";
+    dir.write("a", a);
+    let run = dir.run(&format!("{UNIT} -o out --min-parts 1 --drop-if 1% a"));
+    let warning = "petal: warning: no document of a has a text at /text, so all of them stay as they \
+                   are; check --json-key\n";
+    let note = "petal: note: 0 lines, 0 repeated; 2 documents, 0 dropped\n";
+    assert_eq!(run.err, format!("{warning}{note}"));
+    assert_eq!(dir.read("out/a"), a.as_bytes());
 }

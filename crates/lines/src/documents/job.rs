@@ -1,6 +1,6 @@
 //! A job on the parts of documents, and its passes.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,14 +11,15 @@ use crate::error::{Advice, Error, Result, Setting};
 use crate::fingerprint::{LineHasher, Table};
 use crate::input::{Input, Source, no_key, spool};
 use crate::job_context::JobContext;
-use crate::keys::{Fields, KeyProblem, KeySpec, PartRules, PartUnit, RecordRules};
+use crate::keys::{Fields, KeySpec, PartRules, PartUnit, RecordRules, count_parts};
 use crate::memory::Budget;
-use crate::progress::Note;
+use crate::numbers::format_count;
+use crate::progress::{Note, Progress};
 use crate::scan::{BadLine, Batch, Scratch};
 use crate::setops::{
     FIRST_RECORD, JoinResult, Mode, Partition, PartitionJoin, Polarity, PositionSet, RecordSink,
-    Report, SetOp, Spans, Strategy, expected_losses, filter_within, lost_lines, partitioning,
-    positions_of_inputs, write_table,
+    Report, Sample, SetOp, Spans, Strategy, expected_losses, filter_within, lost_lines,
+    partitioning, positions_of_inputs, write_table,
 };
 use crate::settings::Settings;
 use crate::temp::{SpillFile, SpillWriter};
@@ -43,6 +44,38 @@ pub struct DocumentJob {
 }
 
 impl DocumentJob {
+    /// Returns an error if the settings do not fit the job. [`run`](Self::run) checks it, too.
+    ///
+    /// # Errors
+    /// If the unit needs a text, an input has a key of its own, or a transform refuses keys that would be
+    /// left out.
+    pub fn check(&self, settings: &Settings<'_>) -> Result<()> {
+        self.checked(settings).map(|_| ())
+    }
+
+    /// Returns the fields of a document, and whether it is a line.
+    fn checked(&self, settings: &Settings<'_>) -> Result<(Fields, bool)> {
+        let spec = &settings.keys;
+        if let Some(source) = self.inputs.iter().find(|source| matches!(source, Source::Keyed(..)))
+        {
+            let problem =
+                "its name says what its key is, but the texts of all inputs are at one place";
+            return Err(Error::input(&source.to_string(), problem)
+                .advise("leave out the # and what follows it"));
+        }
+        let fields = match &spec.fields {
+            Fields::Json(values) if values.0.len() == 1 => (Fields::Text(values.clone()), false),
+            Fields::Line if self.unit == PartUnit::Line => (Fields::Line, true),
+            fields => return Err(no_text(fields)),
+        };
+        if spec.records.skip_bad && spec.refuses_keys() {
+            let problem = "refuses some parts, and documents are not left out for a part";
+            return Err(Error::setting_is(Setting::KeyTransform, problem)
+                .advise(Advice::Omit(Setting::BadRecords)));
+        }
+        Ok(fields)
+    }
+
     /// Runs the job and writes the documents. All but the last output are then complete.
     ///
     /// Exact: two parts count as equal if their 128-bit fingerprints under a random key are. The parts of a
@@ -54,7 +87,7 @@ impl DocumentJob {
     ///
     /// # Errors
     /// If an input cannot be read, changes during the job, or has a record longer than a quarter of the
-    /// memory limit, or whose text is none; if an output or a temporary file cannot be written; if the
+    /// memory limit, or whose text is none or has more parts than a 512th of that limit; if an output or a temporary file cannot be written; if the
     /// memory limit is too low; if the unit needs a text.
     pub fn run(
         &self,
@@ -73,23 +106,13 @@ impl DocumentJob {
     ) -> Result<Report> {
         let begun = Instant::now();
         let spec = &settings.keys;
-        let (fields, lines) = match &spec.fields {
-            Fields::Json(values) if values.0.len() == 1 => (Fields::Text(values.clone()), false),
-            Fields::Line if self.unit == PartUnit::Line => (Fields::Line, true),
-            fields => return Err(no_text(fields)),
-        };
-        if let Some(source) = self.inputs.iter().find(|source| matches!(source, Source::Keyed(..)))
-        {
-            let problem =
-                "its name says what its key is, but the texts of all inputs are at one place";
-            return Err(Error::input(&source.to_string(), problem)
-                .advise("leave out the # and what follows it"));
-        }
+        let (fields, lines) = self.checked(settings)?;
         let keys = KeySpec { fields, records: spec.records.clone(), ..KeySpec::default() };
-        let own = Settings { keys: Arc::new(keys), ..settings.clone() };
+        let progress = &DocumentNotes(settings.progress);
+        let own = Settings { keys: Arc::new(keys), progress, ..settings.clone() };
         let (mut context, inputs) = JobContext::open(&own, &self.inputs)?;
         let temp = context.temp_dir();
-        let spool = |input: Input| spool(input, &temp, settings.progress);
+        let spool = |input: Input| spool(input, &temp, progress);
         let inputs = inputs.into_iter().map(spool).collect::<Result<Vec<_>>>()?;
         let budget = budget(context.budget);
         context.budget = budget;
@@ -150,9 +173,49 @@ fn budget(budget: Budget) -> Budget {
     Budget { chunk: (budget.chunk / 4).max(4 << 10), work, longest_line, ..budget }
 }
 
-/// Returns the number of parts that a document may have.
+/// Returns the number of parts that a document may have, for any number of threads.
 fn max_parts(budget: &Budget) -> usize {
-    (budget.limit / 8 / PART_MEMORY).max(budget.chunk as u64 / 2) as usize
+    (budget.limit / 8 / PART_MEMORY) as usize
+}
+
+/// Maximum number of inputs of which parts are counted to estimate their number, and bytes of each.
+const SAMPLED_INPUTS: usize = 16;
+const SAMPLED_BYTES: usize = 4 << 20;
+
+/// The notes of a job on documents: parts are compared without white space at their ends, and a document
+/// without a text equals no other.
+struct DocumentNotes<'a>(&'a dyn Progress);
+
+impl Progress for DocumentNotes<'_> {
+    fn phase(&self, what: &'static str, bytes: Option<u64>) {
+        self.0.phase(what, bytes);
+    }
+
+    fn expect_total(&self, bytes: u64) {
+        self.0.expect_total(bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
+
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+
+    fn note(&self, note: Note<'_>) {
+        match note {
+            Note::MixedLineEnds { .. } => {}
+            Note::MissingValue { input, more, pointer } => {
+                self.0.note(Note::MissingText { input, more, pointer });
+            }
+            note => self.0.note(note),
+        }
+    }
 }
 
 /// A running job.
@@ -174,14 +237,9 @@ impl Job<'_> {
         hashes.shrink_to(self.context.budget.chunk / 8);
         fingerprints.shrink_to(self.context.budget.chunk / 8);
         *bad_line = None;
-        let escaped = matches!(self.context.settings.keys.fields, Fields::Text(_));
         for line in 0..batch.len() {
             let record = batch.line(line);
-            let text = match escaped {
-                true => text_range(batch.key(line)),
-                false => Some(0..record.len()),
-            };
-            let Some(text) = text else {
+            let (Some(text), escaped) = self.text_of(batch, line) else {
                 parts.add_none();
                 continue;
             };
@@ -200,7 +258,57 @@ impl Job<'_> {
     fn refuse_bad(&self, input: &Input, batch: &Batch<'_>, scratch: &mut Scratch) -> Result<()> {
         let Some(BadLine { line, why }) = scratch.bad_line.take() else { return Ok(()) };
         let at = input.byte(batch.offset(line));
-        Err(no_key(input.name(), &input.keys().fields, KeyProblem::from(why), at, None))
+        let error =
+            |text: String| no_key(input.name(), &input.keys().fields, text.into(), at, None);
+        let (record, max) = (batch.line(line), self.rules.max);
+        let (text, escaped) = self.text_of(batch, line);
+        let parts = text.map_or(0, |text| count_parts(record, text, escaped, self.rules.unit));
+        if parts > max {
+            let [parts, max] = [parts, max].map(|count| format_count(count as u64));
+            let problem = format!(
+                "has {parts} parts, but the memory limit has space for {max} of a document"
+            );
+            return Err(error(problem).advise(Advice::Raise(Setting::MemoryLimit)));
+        }
+        Err(error(why))
+    }
+
+    /// Returns where the text of a document is, and whether it has the escapes of JSON.
+    fn text_of(&self, batch: &Batch<'_>, document: usize) -> (Option<Range<usize>>, bool) {
+        match self.context.settings.keys.fields {
+            Fields::Text(_) => (text_range(batch.key(document)), true),
+            _ => (Some(0..batch.line(document).len()), false),
+        }
+    }
+
+    /// Estimates the number of parts from the beginnings of some inputs.
+    fn estimate_parts(&self, inputs: &[Input]) -> Result<u64> {
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| self.divide(batch, scratch);
+        let (mut bytes, mut parts) = (0, 0);
+        for input in inputs.iter().step_by(inputs.len().div_ceil(SAMPLED_INPUTS).max(1)) {
+            let mut of_input = 0;
+            let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
+                parts += scratch.hashes.len() as u64;
+                of_input += batch.tail(0).len();
+                Ok(match of_input < SAMPLED_BYTES {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(batch.len()),
+                })
+            };
+            self.context.pass().run("sampling", &[input], map, fold)?;
+            bytes += of_input as u64;
+        }
+        let all = match inputs.iter().map(Input::length).sum::<Option<u64>>() {
+            Some(all) => all,
+            None => {
+                let JobContext { settings, budget, .. } = &self.context;
+                let refs: Vec<_> = inputs.iter().collect();
+                let (hasher, progress) = (&self.hasher, settings.progress);
+                Sample::of(&refs, hasher, settings.delimiter, budget, [0, 1], progress)?.bytes
+            }
+        };
+        let share = parts as f64 / bytes.max(1) as f64;
+        Ok(((all as f64 * share) as u64).max(parts).max(1))
     }
 
     fn exact(
@@ -243,14 +351,11 @@ impl Job<'_> {
         rewriter: &mut Rewriter<'_>,
         report: &mut Report,
     ) -> Result<()> {
-        if capacity.is_none() && fpr.is_some() {
-            return Err(Error::setting_is(Setting::Fpr, "the number of parts is unknown")
-                .advise(Advice::Specify(Setting::Capacity)));
-        }
         report.strategy = "approximate".into();
         let budget = &self.context.budget;
-        let filter = filter_within(budget, budget.work, capacity, fpr)?;
-        let wrong_lines = capacity.map(|keys| expected_losses(&filter, keys, keys));
+        let keys = capacity.map_or_else(|| self.estimate_parts(inputs), Ok)?;
+        let filter = filter_within(budget, budget.work, Some(keys), fpr)?;
+        let wrong_lines = Some(expected_losses(&filter, keys, keys));
         let fpr = filter.expected_fpr(filter.capacity());
         self.context.settings.progress.note(Note::Expecting { wrong_lines, fpr });
         let mut earlier = Earlier::Filter(filter);

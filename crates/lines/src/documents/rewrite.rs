@@ -215,7 +215,9 @@ impl<'o> Rewriter<'o> {
                 self.copy(batch, unchanged..document)?;
                 return Ok(document);
             }
-            let fate = self.decide();
+            // An empty text has an empty key, a missing one that of `null`: one byte.
+            let has_text = self.rules.lines || batch.key(document).len() != 1;
+            let fate = self.decide(has_text);
             if fate == Fate::Unchanged {
                 continue;
             }
@@ -229,14 +231,14 @@ impl<'o> Rewriter<'o> {
         Ok(batch.len())
     }
 
-    /// Decides about a document, and counts it.
-    fn decide(&mut self) -> Fate {
+    /// Decides about a document, and counts it. One without a text stays.
+    fn decide(&mut self, has_text: bool) -> Fate {
         let parts = self.repeated.len() as u64;
         let repeated = self.repeated.iter().filter(|repeated| **repeated).count() as u64;
         self.documents += 1;
         self.parts.read += parts;
         self.parts.repeated += repeated;
-        if self.rules.drops(parts, repeated) {
+        if has_text && self.rules.drops(parts, repeated) {
             return Fate::Dropped;
         }
         self.kept += 1;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use petal_testkit::rng::Rng;
 
@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::input::Source;
 use crate::keys::{Fields, JsonValues, KeySpec, PartUnit, parse_transforms};
 use crate::output::{CompressedWriter, Compression};
+use crate::progress::{Note, Progress};
 use crate::setops::{Mode, PartCounts, Report};
 use crate::settings::Settings;
 
@@ -215,11 +216,16 @@ struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    fn run(&self, job: &DocumentJob, jobs: usize, table: u64) -> Result<(Report, Vec<String>)> {
+    fn settings(&self, jobs: usize) -> Settings<'static> {
         let mut settings = Settings::new(8 << 20);
         settings.jobs = jobs;
         settings.temp_dir = self.dir.path().to_owned();
         settings.keys = Arc::new(self.keys.clone());
+        settings
+    }
+
+    fn run(&self, job: &DocumentJob, jobs: usize, table: u64) -> Result<(Report, Vec<String>)> {
+        let settings = self.settings(jobs);
         let mut written = Written::default();
         let report = job.run_within(&settings, &mut written, table)?;
         let texts = written.0.into_iter().map(|bytes| String::from_utf8(bytes).unwrap());
@@ -269,7 +275,8 @@ fn check(
             counts.read += parts;
             counts.repeated += repeated;
             let share = |share| parts > 0 && repeated as f64 / parts as f64 >= share;
-            if parts - repeated < job.min_parts || job.drop_if.is_some_and(share) {
+            let drops = parts - repeated < job.min_parts || job.drop_if.is_some_and(share);
+            if document.text.is_some() && drops {
                 continue;
             }
             kept += 1;
@@ -355,8 +362,8 @@ fn approximate_jobs_keep_no_repeat_and_lose_few_parts() {
         assert!(lost <= most * distinct, "{lost} of {distinct}");
         assert!((lost - report.wrong).abs() <= 5.0 * report.wrong_error + 5.0, "{lost} {report:?}");
     }
-    let error = run(None, Some(0.01)).unwrap_err().to_string();
-    assert!(error.contains("specify capacity"), "{error}");
+    let (report, _) = run(None, Some(0.01)).unwrap();
+    assert!(report.parts.unwrap().repeated >= exact.repeated);
 }
 
 #[test]
@@ -416,17 +423,78 @@ fn values_that_are_no_texts_are_errors_or_left_out() {
     }
 }
 
-/// A document of many parts must not take more memory than there is for them.
+/// A document of many parts must not take more memory than there is for them, and the limit depends on
+/// nothing else.
 #[test]
-fn document_of_too_many_parts_is_an_error() {
+fn document_of_too_many_parts_is_an_error_for_any_threads() {
     let dir = tempfile::tempdir().unwrap();
     let mut setup = setup(&dir, &[]);
     let path = dir.path().join("a");
-    std::fs::write(&path, format!("{{\"text\":\"{}\"}}\n", ". ".repeat(200_000))).unwrap();
+    let document = |parts| format!("{{\"text\":\"{}\"}}\n", ". ".repeat(parts));
     setup.sources.push(Source::from_arg(&path));
+    setup.keys.records.skip_bad = true;
     let inputs = setup.sources.clone();
     let job =
         DocumentJob { inputs, unit: PartUnit::Sentence, min_parts: 0, drop_if: None, mode: EXACT };
-    let error = setup.run(&job, 2, u64::MAX).unwrap_err().to_string();
-    assert!(error.contains("parts") && error.contains("memory limit"), "{error}");
+    for jobs in [1, 2, 16] {
+        std::fs::write(&path, document(16_384)).unwrap();
+        setup.run(&job, jobs, u64::MAX).unwrap();
+        std::fs::write(&path, document(16_385)).unwrap();
+        let error = setup.run(&job, jobs, u64::MAX).unwrap_err().to_string();
+        let problem = "has 16,385 parts, but the memory limit has space for 16,384 of a document; \
+                       raise memory_limit";
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+/// The number of parts follows from the files, and the filter from it.
+#[test]
+fn filter_of_small_files_is_small() {
+    let mut rng = Rng::new(5);
+    let dir = tempfile::tempdir().unwrap();
+    let setup = setup(&dir, &inputs(&mut rng, 2000, 500));
+    let mode = Mode::Approx { capacity: None, fpr: None };
+    let inputs = setup.sources.clone();
+    let job = DocumentJob { inputs, unit: PartUnit::Line, min_parts: 0, drop_if: None, mode };
+    let expected = Expected::default();
+    let mut settings: Settings<'_> = setup.settings(2);
+    (settings.memory_limit, settings.progress) = (1 << 30, &expected);
+    let report = job.run(&settings, &mut Written::default()).unwrap();
+    let parts = report.parts.unwrap().read as f64;
+    // Fourteen bits per part, in whole blocks.
+    let (losses, fpr) = expected.0.into_inner().unwrap().unwrap();
+    let planned = losses.unwrap();
+    assert!(fpr > 1e-4 && fpr < 0.01, "{fpr}");
+    assert!(planned < 0.01 * 2.0 * parts, "{planned} of {parts}");
+}
+
+/// What the job expects of its filter.
+#[derive(Default)]
+struct Expected(Mutex<Option<(Option<f64>, f64)>>);
+
+impl Progress for Expected {
+    fn note(&self, note: Note<'_>) {
+        if let Note::Expecting { wrong_lines, fpr } = note {
+            *self.0.lock().unwrap() = Some((wrong_lines, fpr));
+        }
+    }
+}
+
+#[test]
+fn transform_that_refuses_parts_leaves_out_no_documents() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = setup(&dir, &[]);
+    setup.keys.transforms = parse_transforms("unhex").unwrap();
+    setup.keys.records.skip_bad = true;
+    let job = DocumentJob {
+        inputs: vec![],
+        unit: PartUnit::Line,
+        min_parts: 0,
+        drop_if: None,
+        mode: EXACT,
+    };
+    let error = setup.run(&job, 1, u64::MAX).unwrap_err().to_string();
+    assert!(error.starts_with("key_transform: refuses some parts"), "{error}");
+    setup.keys.records.skip_bad = false;
+    setup.run(&job, 1, u64::MAX).unwrap();
 }

@@ -159,7 +159,8 @@ impl Source {
     }
 
     /// Returns the metadata of a file or of standard input, if it is available.
-    fn metadata(&self) -> Option<Metadata> {
+    #[must_use]
+    pub fn metadata(&self) -> Option<Metadata> {
         match self {
             Self::Path(path) => std::fs::metadata(path).ok(),
             Self::Stdin => {

@@ -32,7 +32,7 @@ pub use hex_shape::{HexShape, OtherShape};
 pub use json::{JsonPointer, JsonValues, json_values};
 pub(crate) use json::{ValuePart, ValueScan, append_compact, is_text, json_text};
 pub use parts::PartUnit;
-pub(crate) use parts::{PartRules, Parts};
+pub(crate) use parts::{PartRules, Parts, count_parts};
 pub(crate) use record_rules::KeyKind;
 pub use record_rules::{Alike, RecordRules};
 pub use rows::RowKeys;

@@ -91,10 +91,7 @@ impl Parts {
         let before = parts.len();
         let found = |part: Part, start: u32| {
             if parts.len() - before == rules.max {
-                let max = rules.max;
-                return Err(format!(
-                    "has more than {max} parts, for which the memory limit is too low"
-                ));
+                return Err(format!("has more than {} parts", rules.max));
             }
             parts.push(part);
             let raw = &record[start as usize..part.end as usize];
@@ -217,6 +214,23 @@ enum Ending {
     /// White space would end it.
     Stopped,
     Ended,
+}
+
+/// Returns the number of parts of the text at `range` of a record.
+pub(crate) fn count_parts(
+    record: &[u8],
+    range: Range<usize>,
+    escaped: bool,
+    unit: PartUnit,
+) -> usize {
+    let mut count = 0;
+    let each = |_, _| {
+        count += 1;
+        Ok(())
+    };
+    // Counting never fails.
+    let _ = divide(record, range, escaped, unit, each);
+    count
 }
 
 /// Divides the text at `range` of a record; `each` gets each part and where its text begins.

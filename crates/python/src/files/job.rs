@@ -189,6 +189,11 @@ impl Progress for ProgressReporter {
                  check json_key=",
                 others(more)
             ),
+            Note::MissingText { input, more, pointer } => format!(
+                "{input}{}: no document has a text at {pointer}, so all of them stay as they are; \
+                 check json_key=",
+                others(more)
+            ),
             Note::MixedLineEnds { crlf, more, lf } if crlf == lf => format!(
                 "{crlf}{}: some lines end with CRLF and others with LF; the CR is part of a line, \
                  remove it, or lines that look the same differ",
