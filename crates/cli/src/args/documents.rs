@@ -14,7 +14,7 @@ pub(crate) struct DocumentArgs {
         long, value_name = "UNIT", requires = "output",
         conflicts_with_all = [
             "only_duplicates", "only_unique", "dupes_output", "keys_only", "work_dir", "resume",
-            "column", "keep", "strategy",
+            "column", "keep", "count",
         ],
     )]
     pub(crate) unit: Option<UnitArg>,
