@@ -149,6 +149,13 @@ def test_plan_of_a_filter_is_that_of_the_program(program: Path, tmp_path: Path, 
     assert petal.plan(**options) == plans[0]
 
 
+def without_seconds(plan: dict) -> dict:
+    """Returns a plan without its time, which is that of the machine at the moment."""
+    low, high = plan.pop("seconds")
+    assert 0 < low <= high
+    return plan
+
+
 def test_plan_of_a_job_is_that_of_the_program(program: Path, named: Path) -> None:
     for operation, names, options, flags in [
         ("common", ["a.csv#url", "c.jsonl#/u"], {}, []),
@@ -159,13 +166,15 @@ def test_plan_of_a_job_is_that_of_the_program(program: Path, named: Path) -> Non
     ]:
         expected = run(program, named, "plan", "--json", "-m", "64M", "-j", "2", operation, *names, *flags)
         inputs = [named / name for name in names]
-        assert petal.plan(operation, *inputs, memory_limit="64M", jobs=2, **options) == expected, operation
+        found = petal.plan(operation, *inputs, memory_limit="64M", jobs=2, **options)
+        assert without_seconds(found) == without_seconds(expected), operation
     assert petal.plan("unique", named / "d")["kept"] == 2
 
 
 def test_last_of_equal_lines_is_planned(program: Path, named: Path) -> None:
     flags = ["plan", "--json", "-m", "64M", "-j", "2", "dedup", "--keep", "last", "d"]
-    assert petal.plan("last", named / "d", memory_limit="64M", jobs=2) == run(program, named, *flags)
+    found = petal.plan("last", named / "d", memory_limit="64M", jobs=2)
+    assert without_seconds(found) == without_seconds(run(program, named, *flags))
 
 
 def test_options_for_columns_need_an_input_with_columns(named: Path) -> None:
