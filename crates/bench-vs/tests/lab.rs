@@ -74,6 +74,6 @@ fn claims_are_measured_near_their_formulas() {
 fn the_script_of_the_page_has_all_ways() {
     let script = std::fs::read_to_string(root().join("crates/bench/figures/lab.py")).unwrap();
     for way in WAYS {
-        assert!(script.contains(&format!("\"{}\":", way.name)), "{}", way.name);
+        assert!(script.contains(&format!("\"{}\",", way.name)), "{}", way.name);
     }
 }

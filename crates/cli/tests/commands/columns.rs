@@ -542,8 +542,11 @@ fn unusable_columns_and_records_are_errors() {
         ("dedup a.csv --column url, ", "expected names or numbers of columns"),
         ("dedup a.csv --column url -z", "cannot be used with"),
         ("dedup a.csv --header", "--column"),
-        ("dedup a.csv --json-key /a --header", "cannot be used with"),
-        ("dedup a.csv --json-key /a --separator ;", "cannot be used with"),
+        (
+            "dedup a.csv --json-key /a --header",
+            "are for columns, and no input has any; add --column",
+        ),
+        ("dedup a.csv --json-key /a --separator ;", "are for columns, and no input has any"),
         ("dedup a.csv --column 1 --separator ab", "expected one byte"),
         ("dedup a.csv --column 1 --separator \"", "cannot separate fields"),
     ];
