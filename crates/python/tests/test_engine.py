@@ -281,7 +281,7 @@ def test_interrupted_job_is_resumed(tmp_path: Path):
 def test_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     text = (ROOT / "docs/guides/python-files.md").read_text()
     blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in blocks:
