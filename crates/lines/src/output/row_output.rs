@@ -270,15 +270,19 @@ struct RecordKeys<'a> {
 
 impl RecordKeys<'_> {
     fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.record.extend_from_slice(bytes);
-        let mut start = 0;
-        while let Some(length) = self.ends.first(&self.record[start..]) {
-            self.lines.append(&mut self.before);
-            self.keys.append(&self.record[start..start + length], &mut self.lines)?;
-            self.lines.push(self.keys.delimiter);
-            start += length + 1;
+        let mut begun = std::mem::take(&mut self.record);
+        let mut rest = bytes;
+        if !begun.is_empty() {
+            begun.extend_from_slice(bytes);
+            rest = &begun;
         }
-        self.record.drain(..start);
+        while let Some(length) = self.ends.first(rest) {
+            self.lines.append(&mut self.before);
+            self.keys.append(&rest[..length], &mut self.lines)?;
+            self.lines.push(self.keys.delimiter);
+            rest = &rest[length + 1..];
+        }
+        self.record = rest.to_vec();
         if self.lines.len() >= BLOCK { self.write() } else { Ok(()) }
     }
 
