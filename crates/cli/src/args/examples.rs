@@ -123,7 +123,7 @@ Examples:
   petal seen urls.petal tomorrow.txt >> new.txt   lines that are new
   petal seen --follow -n 1e8 log.petal app.log    new lines as they arrive
   petal seen --window 7d -n 1e6 due.petal urls    lines not printed for a week
-  petal seen --exact -n 1e6 ids.petal ids.txt     exact; 18 bytes per line
+  petal seen --exact -n 1e6 ids.petal ids.txt     exact; 21 bytes per line
 
 Without --exact, a new line is dropped with the false-positive rate of the
 filter (-p). After a crash a line may be printed again, but none is lost.

@@ -343,7 +343,7 @@ pub(crate) struct SeenArgs {
     pub(crate) last: Option<u64>,
     #[command(flatten)]
     pub(crate) clock: Clock,
-    /// Print every new line: keep fingerprints in FILTER.exact, 18 bytes per line
+    /// Print every new line: keep fingerprints in FILTER.exact, 21 bytes per line
     /// [default: as in the first run]
     #[arg(long, conflicts_with_all = ["window", "last"])]
     pub(crate) exact: bool,

@@ -311,8 +311,7 @@ impl SeenFiles {
     }
 }
 
-/// Returns the empty filter of a first run, with a keyed hash, because the lines are often chosen by
-/// others.
+/// Returns the empty filter of a first run.
 fn new_filter(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<AnyFilter> {
     let (rate, available) =
         (args.fpr.unwrap_or(FilterSpec::DEFAULT_FPR), max_seen_filter(settings)?);
@@ -330,7 +329,7 @@ fn new_filter(args: &SeenArgs, keys: u64, settings: &Settings<'_>) -> Result<Any
     };
     // A windowed filter takes a little more; it is checked again below.
     fits(BloomFilter::builder().capacity(keys).fpr(rate).plan()?.size_bytes())?;
-    let hash = FilterSpec { keyed: true, ..FilterSpec::default() }.hash()?;
+    let hash = SeenFilter::new_hash(args.exact)?;
     if args.window.is_none() && args.last.is_none() {
         return Ok(BloomFilter::builder().capacity(keys).fpr(rate).hash(hash).build()?.into());
     }

@@ -1,14 +1,14 @@
 //! A hash table of fingerprints with a small state each, within a memory limit.
 //!
 //! Open addressing with linear probing over two parallel arrays. The low half of the fingerprint
-//! determines the slot by multiply-shift, so the number of slots need not be a power of two.
-//! Partitions use the high half; in a table that may be filled by partition it determines the slot.
-//! Fingerprints are keyed and random: an adversary cannot choose lines with the same slot.
+//! determines by multiply-shift the cache line at which probing begins, so their number need not be a
+//! power of two. Partitions use the high half; in a table that may be filled by partition it determines
+//! the line. Fingerprints are keyed and random: an adversary cannot choose lines with the same slot.
 //!
 //! Cost: for states of one byte 17 bytes per slot, of which at most 7 in 8 are used: [`Table::BYTES_PER_ENTRY`] bytes per
-//! entry. A lookup reads two or three cache lines, more if the table is almost full. The table doubles
-//! while the old and the new arrays fit the limit together, then grows to the remaining memory, then
-//! returns [`Full`].
+//! entry. A lookup reads two cache lines, rarely three, more if the table is almost full. The table
+//! doubles while the old and the new arrays fit the limit together, then grows to the remaining memory,
+//! then returns [`Full`].
 
 use petal::embed::{Words, prefetch};
 
@@ -41,6 +41,8 @@ pub(crate) struct FingerprintMap<S> {
 }
 
 const MIN_SLOTS: u64 = 1 << 10;
+/// Slots of a cache line.
+const LINE: u64 = 4;
 
 /// Number of fingerprints from prefetching one to looking it up.
 const AHEAD: usize = 16;
@@ -84,7 +86,7 @@ impl<S: Copy + Default> FingerprintMap<S> {
     /// Returns the number of slots after growing; `None` if the table cannot grow.
     fn grown(allowance: u64, slots: u64, expected: u64) -> Option<u64> {
         let wanted = Self::slots_for(allowance, expected).max(slots * 2);
-        let more = (allowance / Self::SLOT).saturating_sub(slots).min(wanted);
+        let more = (allowance / Self::SLOT).saturating_sub(slots).min(wanted) / LINE * LINE;
         // A slightly larger table would be full again soon, after moving all entries.
         (more >= slots + slots / 4).then_some(more)
     }
@@ -133,7 +135,7 @@ impl<S: Copy + Default> FingerprintMap<S> {
         // Load 2/3 if memory allows: at 7/8, a lookup of an absent fingerprint takes about thirty
         // steps.
         let wanted = expected.saturating_add(expected / 2).saturating_add(MIN_SLOTS);
-        wanted.min((allowance / Self::SLOT).max(8))
+        wanted.min((allowance / Self::SLOT).max(8)) / LINE * LINE
     }
 
     /// Announces the number of entries: if the table must grow, it gets space for them.
@@ -152,10 +154,7 @@ impl<S: Copy + Default> FingerprintMap<S> {
     pub(crate) fn prefetch(&self, fingerprints: &[Fingerprint]) {
         for fingerprint in fingerprints {
             let at = self.slot(*fingerprint);
-            // The lookup may go on in the next cache line.
-            for slot in [at, at + 3] {
-                prefetch(self.words.get(), 2 * slot);
-            }
+            prefetch(self.words.get(), 2 * at);
             prefetch(&self.states, at);
         }
     }
@@ -249,11 +248,12 @@ impl<S: Copy + Default> FingerprintMap<S> {
         }
     }
 
-    /// Returns the first slot to probe.
+    /// Returns the first slot to probe, which begins a cache line.
     #[inline]
     fn slot(&self, fingerprint: Fingerprint) -> usize {
         let half = if self.by_high { fingerprint.high } else { fingerprint.low };
-        ((u128::from(half) * self.states.len() as u128) >> 64) as usize
+        let lines = self.states.len() as u64 / LINE;
+        ((u128::from(half) * u128::from(lines)) >> 64) as usize * LINE as usize
     }
 
     /// Returns the fingerprint in a slot; zero if it is free.

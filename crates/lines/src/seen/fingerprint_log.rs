@@ -6,8 +6,8 @@
 //! that collide. docs/reference/format.md describes the file.
 //!
 //! * The **sorted pages** have most fingerprints. The page of a fingerprint follows from its bits, so
-//!   a lookup reads one page, rarely two. A cache keeps the pages that were read. A page is checked
-//!   when it is read.
+//!   a lookup reads one page, rarely two. A page is a hash table, and is queried as it is in the file. A
+//!   cache keeps the pages that were read. A page is checked when it is read.
 //! * The **appended pages** have those of later saves. They are checked when the log is opened, and
 //!   are in a table in memory.
 //!
@@ -27,19 +27,21 @@ use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
 use crate::fingerprint::{Fingerprint, FingerprintSet, LineHasher, ahead};
 
 const MAGIC: [u8; 8] = *b"\x89PSEEN\r\n";
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// Fingerprints that a page has room for.
-const ROOM: usize = PAGE / Fingerprint::BYTES - 1;
+/// Cells of a page, of one fingerprint each; those that are not used are zero. Three more are a header.
+const CELLS: usize = PAGE / Fingerprint::BYTES - 4;
+/// Cells of a cache line. A fingerprint is in the first free cell from the beginning of a line on.
+const LINE: usize = 4;
 /// Where a page has its number of fingerprints.
-const COUNT_AT: usize = ROOM * Fingerprint::BYTES;
+const COUNT_AT: usize = PAGE - 16;
 /// Where a page has its checksum, of all bytes before.
 const SUM_AT: usize = PAGE - 8;
 /// Added to the count of the last page of a save.
 const LAST_OF_SAVE: u64 = 1 << 16;
 /// Fingerprints per page that a new file is made for. With more, more pages overflow into the next one.
-const USUAL: u64 = 224;
+const USUAL: u64 = 200;
 /// The appended pages are at most this part of the sorted ones, or `MIN_APPENDED`.
 const APPENDED_PART: u64 = 8;
 const MIN_APPENDED: u64 = 64;
@@ -160,8 +162,8 @@ impl FingerprintLog {
         let mut page = [0; PAGE];
         for at in 0..self.appended.0 {
             let number = self.sorted.pages + 1 + at;
-            let (count, _) = self.sorted.read(number, &mut page)?;
-            for fingerprint in fingerprints(&page, count) {
+            self.sorted.read(number, &mut page)?;
+            for fingerprint in fingerprints(&page) {
                 if self.table.entry(fingerprint, ())?.is_err() {
                     let problem = "its last lines have more fingerprints than fit the memory limit";
                     return Err(Error::new(ErrorKind::Memory, problem)
@@ -213,7 +215,7 @@ impl FingerprintLog {
         };
         if fresh && let Some(unsaved) = &mut self.unsaved {
             unsaved.push(fingerprint);
-            let pages = self.appended.0 + unsaved.len().div_ceil(ROOM) as u64;
+            let pages = self.appended.0 + unsaved.len().div_ceil(CELLS) as u64;
             let most = (self.sorted.pages / APPENDED_PART).max(MIN_APPENDED);
             if pages > most || unsaved.len() as u64 > self.unsaved_limit {
                 self.unsaved = None;
@@ -250,7 +252,7 @@ impl FingerprintLog {
             file.set_len(number * PAGE as u64)?;
             file.sync_all()?;
         }
-        let pages = unsaved.chunks(ROOM);
+        let pages = unsaved.chunks(CELLS);
         let mut left = pages.len();
         let mut bytes = Vec::with_capacity(STEP * PAGE);
         for page in pages {
@@ -265,11 +267,11 @@ impl FingerprintLog {
                 file.sync_data()?;
             }
             let at = number + (bytes.len() / PAGE) as u64;
-            bytes.extend(to_page(page, self.sorted.pair, at, left == 0));
+            bytes.extend(to_page(page, 1, self.sorted.pair, at, left == 0));
         }
         file.write_all_at(&bytes, number * PAGE as u64)?;
         file.sync_data()?;
-        self.appended.0 += unsaved.len().div_ceil(ROOM) as u64;
+        self.appended.0 += unsaved.len().div_ceil(CELLS) as u64;
         self.appended.1 += unsaved.len() as u64;
         unsaved.clear();
         Ok(())
@@ -365,7 +367,7 @@ impl Header {
         if sum(page, pair, 0) != word(page, SUM_AT) {
             return Err("its header does not match its checksum");
         }
-        if count > pages.saturating_mul(ROOM as u64)
+        if count > pages.saturating_mul(CELLS as u64)
             || parts > pages
             || (parts == 0) != (pages == 0)
         {
@@ -388,11 +390,22 @@ fn add_sum(page: &mut [u8; PAGE], pair: u64, number: u64) {
     page[SUM_AT..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Returns a page of at most `ROOM` fingerprints.
-fn to_page(list: &[Fingerprint], pair: u64, number: u64, last_of_save: bool) -> [u8; PAGE] {
+/// Returns a page of at most `CELLS` fingerprints. Appended pages are made as if they were the only part.
+fn to_page(
+    list: &[Fingerprint],
+    parts: u64,
+    pair: u64,
+    number: u64,
+    last_of_save: bool,
+) -> [u8; PAGE] {
     let mut page = [0; PAGE];
-    for (slot, fingerprint) in page.as_chunks_mut().0.iter_mut().zip(list) {
-        *slot = fingerprint.to_bytes();
+    let cells = &mut page.as_chunks_mut().0[..CELLS];
+    for fingerprint in list {
+        let mut at = locate(*fingerprint, parts).1;
+        while cells[at] != [0; Fingerprint::BYTES] {
+            at = next(at);
+        }
+        cells[at] = fingerprint.to_bytes();
     }
     let count = list.len() as u64 + if last_of_save { LAST_OF_SAVE } else { 0 };
     page[COUNT_AT..SUM_AT].copy_from_slice(&count.to_le_bytes());
@@ -405,11 +418,19 @@ fn to_page(list: &[Fingerprint], pair: u64, number: u64, last_of_save: bool) -> 
 fn check(page: &[u8; PAGE], pair: u64, number: u64) -> Option<(usize, bool)> {
     let (count, last) = (word(page, COUNT_AT) % LAST_OF_SAVE, word(page, COUNT_AT) / LAST_OF_SAVE);
     let intact = sum(page, pair, number) == word(page, SUM_AT);
-    (intact && count <= ROOM as u64 && last <= 1).then_some((count as usize, last == 1))
+    (intact && count <= CELLS as u64 && last <= 1).then_some((count as usize, last == 1))
 }
 
-fn fingerprints(page: &[u8; PAGE], count: usize) -> impl Iterator<Item = Fingerprint> + '_ {
-    page.as_chunks().0[..count].iter().map(Fingerprint::from_bytes)
+/// Returns the fingerprints of a page in no particular order.
+fn fingerprints(page: &[u8; PAGE]) -> impl Iterator<Item = Fingerprint> + '_ {
+    let cells = page.as_chunks().0[..CELLS].iter().map(Fingerprint::from_bytes);
+    cells.filter(|fingerprint| *fingerprint != Fingerprint::default())
+}
+
+/// Returns the cell after a cell.
+#[inline]
+fn next(cell: usize) -> usize {
+    if cell + 1 == CELLS { 0 } else { cell + 1 }
 }
 
 /// Ascending fingerprints in the pages of a file. The page of each follows from its high bits; what a
@@ -421,17 +442,15 @@ struct SortedPages {
     parts: u64,
     pages: u64,
     count: u64,
-    /// Pages that were read, each as a hash table of `CELLS` cells of two words.
+    /// Pages that were read.
     cache: Words,
     /// Twice the number of the page in each place of the cache (0 if there is none), and 1 if the page
     /// is full. Page i, counted from 0, is in place i modulo their number.
     cached: Vec<u64>,
 }
 
-/// Cells of a page in the cache. As these are more than fingerprints, most are in their first line.
-const CELLS: usize = 320;
-/// Cells of a cache line. The first cell of a fingerprint begins one.
-const LINE: usize = 4;
+/// Words of a page.
+const WORDS: usize = PAGE / 8;
 
 impl SortedPages {
     fn new(header: &Header, file: Option<(File, &str)>) -> Result<Self> {
@@ -443,10 +462,10 @@ impl SortedPages {
 
     /// Sets the memory limit of the cache in bytes. Returns what the cache takes.
     fn set_memory(&mut self, bytes: u64) -> Result<u64> {
-        let each = (CELLS * Fingerprint::BYTES + size_of::<u64>()) as u64;
+        let each = (PAGE + size_of::<u64>()) as u64;
         let places = self.pages.min((bytes / each).max(1));
         (self.cache, self.cached) = (Words::zeroed(0)?, Vec::new());
-        self.cache = Words::zeroed(places * 2 * CELLS as u64)?;
+        self.cache = Words::zeroed(places * WORDS as u64)?;
         self.cached.resize(places as usize, 0);
         Ok((places * each).min(bytes))
     }
@@ -461,7 +480,7 @@ impl SortedPages {
     /// Returns the cells of a place in the cache.
     #[inline]
     fn cells(&self, place: usize) -> &[[u64; 2]] {
-        &self.cache.get().as_chunks().0[place * CELLS..][..CELLS]
+        &self.cache.get()[place * WORDS..][..2 * CELLS].as_chunks().0
     }
 
     fn damaged(&self) -> Error {
@@ -478,15 +497,17 @@ impl SortedPages {
     /// Calls a function with each fingerprint.
     fn each(&self, mut each: impl FnMut(Fingerprint) -> io::Result<()>) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        let mut buffer = vec![[0; PAGE]; STEP];
+        let (mut buffer, mut sorted) = (vec![[0; PAGE]; STEP], Vec::with_capacity(CELLS));
         let mut last = 0;
         for first in (0..self.pages).step_by(STEP) {
             let pages = &mut buffer[..(self.pages - first).min(STEP as u64) as usize];
             file.read_exact_at(pages.as_flattened_mut(), (first + 1) * PAGE as u64)?;
             for (page, number) in pages.iter().zip(first + 1..) {
-                let found = check(page, self.pair, number);
-                let (count, _) = found.ok_or_else(|| io::Error::other(self.damaged()))?;
-                for fingerprint in fingerprints(page, count) {
+                check(page, self.pair, number).ok_or_else(|| io::Error::other(self.damaged()))?;
+                sorted.clear();
+                sorted.extend(fingerprints(page));
+                sorted.sort_unstable_by_key(|fingerprint: &Fingerprint| fingerprint.order());
+                for &fingerprint in &sorted {
                     // A wrong order would be saved with right checksums.
                     if fingerprint.order() <= std::mem::replace(&mut last, fingerprint.order()) {
                         let error = damaged(&self.name, "its fingerprints are not in order");
@@ -502,21 +523,13 @@ impl SortedPages {
     /// Reads a page into its place in the cache.
     #[cold]
     fn load(&mut self, page: u64) -> Result<()> {
-        let (parts, place, mut bytes) = (self.parts, self.place(page), [0; PAGE]);
+        let (place, mut bytes) = (self.place(page), [0; PAGE]);
         let (count, _) = self.read(page + 1, &mut bytes)?;
-        // The place has no page until all is read.
-        self.cached[place] = 0;
-        let all = self.cache.get_mut();
-        let cells = &mut all.as_chunks_mut::<2>().0[place * CELLS..][..CELLS];
-        cells.fill([0; 2]);
-        for fingerprint in fingerprints(&bytes, count) {
-            let mut at = locate(fingerprint, parts).1;
-            while cells[at] != [0; 2] {
-                at = if at + 1 == CELLS { 0 } else { at + 1 };
-            }
-            cells[at] = [fingerprint.high, fingerprint.low];
+        let words = &mut self.cache.get_mut()[place * WORDS..][..WORDS];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
         }
-        self.cached[place] = (page + 1) * 2 + u64::from(count == ROOM);
+        self.cached[place] = (page + 1) * 2 + u64::from(count == CELLS);
         Ok(())
     }
 
@@ -529,10 +542,7 @@ impl SortedPages {
             let (page, cell) = locate(*fingerprint, self.parts);
             let place = self.place(page);
             prefetch(&self.cached, place);
-            // The lookup may go on in the next cache line.
-            for cell in [cell, cell + 4] {
-                prefetch(self.cells(place), cell);
-            }
+            prefetch(self.cells(place), cell);
         }
     }
 
@@ -550,7 +560,10 @@ impl SortedPages {
                 if cells[at] == [fingerprint.high, fingerprint.low] {
                     return Ok(true);
                 }
-                at = if at + 1 == CELLS { 0 } else { at + 1 };
+                at = next(at);
+                if at == first {
+                    break;
+                }
             }
             if self.cached[place].is_multiple_of(2) {
                 break;
@@ -585,13 +598,13 @@ struct PageWriter<'a, W> {
 impl<'a, W: Write> PageWriter<'a, W> {
     fn new(out: &'a mut W, pair: u64, parts: u64) -> io::Result<Self> {
         out.write_all(&[0; PAGE])?;
-        let (buffer, page) = (Vec::with_capacity(STEP * PAGE), Vec::with_capacity(ROOM));
+        let (buffer, page) = (Vec::with_capacity(STEP * PAGE), Vec::with_capacity(CELLS));
         Ok(Self { out, pair, parts, buffer, page, pages: 0, count: 0 })
     }
 
     fn push(&mut self, fingerprint: Fingerprint) -> io::Result<()> {
         let (first, _) = locate(fingerprint, self.parts);
-        while self.pages < first || self.page.len() == ROOM {
+        while self.pages < first || self.page.len() == CELLS {
             self.end_page()?;
         }
         self.page.push(fingerprint);
@@ -601,7 +614,7 @@ impl<'a, W: Write> PageWriter<'a, W> {
 
     fn end_page(&mut self) -> io::Result<()> {
         self.pages += 1;
-        self.buffer.extend(to_page(&self.page, self.pair, self.pages, false));
+        self.buffer.extend(to_page(&self.page, self.parts, self.pair, self.pages, false));
         self.page.clear();
         if self.buffer.len() == STEP * PAGE { self.write() } else { Ok(()) }
     }
@@ -747,22 +760,24 @@ mod tests {
         assert_eq!(log.insert(fingerprint, false).unwrap(), Some(true));
         let mut file = io::Cursor::new(Vec::new());
         log.write_to(&mut file).unwrap();
-        let page = |start: &[u8], word: u64, number: u64| {
-            let mut page = start.to_vec();
+        let page = |at: usize, bytes: &[u8], word: u64, number: u64| {
+            let mut page = vec![0; at];
+            page.extend(bytes);
             page.resize(4080, 0);
             page.extend(word.to_le_bytes());
             page.extend(xxh3_64_with_seed(&page, 0x1122 ^ number).to_le_bytes());
             page
         };
-        let mut header = b"\x89PSEEN\r\n\x04\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
+        let mut header = b"\x89PSEEN\r\n\x05\0\0\0\0\0\0\0\x22\x11\0\0\0\0\0\0".to_vec();
         header.extend(0..16);
         header.extend([1u64, 1, 1].map(u64::to_le_bytes).concat());
         let fingerprint = [
             0x5d, 0x3f, 0x6b, 0x37, 0xcc, 0x92, 0xb2, 0x93, 0xb2, 0x2e, 0xab, 0x69, 0x0e, 0x68,
             0xa3, 0x57,
         ];
-        let sorted = page(&fingerprint, 1, 1);
-        assert!(file.get_ref()[..] == [page(&header, 0, 0), sorted].concat());
+        // ⌊0x57a3680e69ab2eb2 · 63 / 2^64⌋ = 21
+        let sorted = page(21 * 64, &fingerprint, 1, 1);
+        assert!(file.get_ref()[..] == [page(0, &header, 0, 0), sorted].concat());
         // An appended page.
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
@@ -771,7 +786,8 @@ mod tests {
         let other = log.hasher().fingerprint(b"other");
         log.insert(other, true).unwrap();
         save(&mut log, &path);
-        let expected = page(&other.to_bytes(), 1 + (1 << 16), 2);
+        let line = (u128::from(other.low) * 63) >> 64;
+        let expected = page(line as usize * 64, &other.to_bytes(), 1 + (1 << 16), 2);
         assert!(std::fs::read(&path).unwrap() == [file.into_inner(), expected].concat());
     }
 
@@ -795,25 +811,40 @@ mod tests {
             assert!(found.err().unwrap().to_string().starts_with("x: "));
         }
         // The pages of two logs, and of two places, cannot be exchanged.
-        let pages = [to_page(&[], log.sorted.pair, 2, false), to_page(&[], 7, 1, false)];
+        let pages = [to_page(&[], 1, log.sorted.pair, 2, false), to_page(&[], 1, 7, 1, false)];
         for page in pages {
             std::fs::write(&path, [&whole[..PAGE], &page].concat()).unwrap();
             assert!(has(&mut open(&path).unwrap(), 1).is_err());
         }
         // Numbers that no file could have, with the right checksum.
         for (count, parts, pages) in
-            [(u64::MAX, 1, 1), (1, 2, 1), (1, 0, 1), (0, 1, 0), (1, 1, u64::MAX), (256, 1, 1)]
+            [(u64::MAX, 1, 1), (1, 2, 1), (1, 0, 1), (0, 1, 0), (1, 1, u64::MAX), (253, 1, 1)]
         {
             let page = log.header(count, parts, pages).to_page();
             std::fs::write(&path, [&page, &whole[PAGE..]].concat()).unwrap();
             assert!(open(&path).is_err(), "{count} {parts} {pages}");
         }
         // A wrong order is not merged into a new file.
-        let list = [2, 1].map(|low| Fingerprint { high: 1, low });
-        let page = to_page(&list, log.sorted.pair, 1, false);
-        std::fs::write(&path, [log.header(2, 1, 1).to_page(), page].concat()).unwrap();
+        let page = |number| {
+            let list = [Fingerprint { high: 1, low: 3 - number }];
+            to_page(&list, 1, log.sorted.pair, number, false)
+        };
+        std::fs::write(&path, [log.header(2, 1, 2).to_page(), page(1), page(2)].concat()).unwrap();
         let error = open(&path).unwrap().write_to(io::Cursor::new(Vec::new())).unwrap_err();
         assert!(error.to_string().contains("not in order"), "{error}");
+    }
+
+    /// Its number of fingerprints says that it has free cells.
+    #[test]
+    fn search_in_page_without_free_cells_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f.exact");
+        let log = new_log(&path, 1 << 20);
+        let mut page = to_page(&[], 1, log.sorted.pair, 1, false);
+        page[..COUNT_AT].fill(1);
+        add_sum(&mut page, log.sorted.pair, 1);
+        std::fs::write(&path, [log.header(1, 1, 1).to_page(), page].concat()).unwrap();
+        assert!(!has(&mut open(&path).unwrap(), 1).unwrap());
     }
 
     /// Cut anywhere, the file has all complete saves, and goes on with the next one.

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
-use petal::AnyFilter;
+use petal::{AnyFilter, HashSpec};
 
 use super::fingerprint_log::FingerprintLog;
 use crate::error::{Advice, Error, ErrorKind, Result, Setting, io_text};
@@ -37,6 +37,21 @@ pub struct SeenFilter {
     pub log: Option<FingerprintLog>,
     /// Returns the current time for a windowed filter.
     pub clock: Box<dyn Fn() -> u64 + Send>,
+}
+
+impl SeenFilter {
+    /// Returns the hash of a new filter, with a random key, because lines are often chosen by others.
+    ///
+    /// With a log a false positive costs a lookup, and a fast hash will do. Without one it loses a line,
+    /// and whoever sees what is printed must learn nothing about the key.
+    ///
+    /// # Errors
+    /// If the system has no random bytes.
+    pub fn new_hash(exact: bool) -> Result<HashSpec> {
+        let mut key = [0; 16];
+        getrandom::fill(&mut key).map_err(|_| Error::random())?;
+        Ok(if exact { HashSpec::rapid_keyed(key) } else { HashSpec::keyed(key) })
+    }
 }
 
 /// The result of [`seen`].

@@ -189,7 +189,7 @@ def seen(
     - `window`: forget lines after this number of seconds; `capacity` is then the number of lines in
       that time.
     - `last`: remember this number of lines, those that were returned last.
-    - `exact`: return every new line: keep fingerprints in a file, 18 bytes per line [as in the first
+    - `exact`: return every new line: keep fingerprints in a file, 21 bytes per line [as in the first
       job].
     - `metadata`: as in `build`, beside the notes of earlier jobs.
     - `dry_run`: create and change no file.

@@ -262,7 +262,7 @@ fn too_large(path: &Path, size: u64, available: u64) -> PyErr {
 }
 
 impl SeenPlan {
-    /// Returns an empty filter with a keyed hash, because lines are often chosen by others.
+    /// Returns an empty filter.
     fn new_filter(&self, keys: u64, settings: &Settings<'_>) -> PyResult<AnyFilter> {
         let fpr = self.fpr.unwrap_or(FilterSpec::DEFAULT_FPR);
         let available = max_seen_filter(settings).map_err(IntoPyErr::into_py_err)?;
@@ -282,8 +282,7 @@ impl SeenPlan {
         // A windowed filter takes a little more; it is checked again below.
         let plan = BloomFilter::builder().capacity(keys).fpr(fpr).plan();
         fits(plan.map_err(IntoPyErr::into_py_err)?.size_bytes())?;
-        let spec = FilterSpec { keyed: true, ..FilterSpec::default() };
-        let hash = spec.hash().map_err(IntoPyErr::into_py_err)?;
+        let hash = SeenFilter::new_hash(self.exact).map_err(IntoPyErr::into_py_err)?;
         if self.window.is_none() && self.last.is_none() {
             let filter = BloomFilter::builder().capacity(keys).fpr(fpr).hash(hash).build();
             return Ok(filter.map_err(IntoPyErr::into_py_err)?.into());
