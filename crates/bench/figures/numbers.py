@@ -12,7 +12,8 @@ number of the quotation:
 | `PATH: TEXT` | the file has the text, which defines a limit, a default or the size of a thing |
 | `https://…` | nothing: another project states the number there |
 
-The table `files` names the result files of the expressions. A name with `*` is the newest of these files.
+The table `files` names the result files of the expressions. A name with `*` is the newest of these files. The
+quotations in `everywhere` may be on any page.
 
 Numbers are those with a unit, and all in tables. Code has none: the tests of the pages run it. The tables and plots
 between markers have none: they are written from the rows. The pages of the reference define formats, limits and
@@ -56,14 +57,14 @@ UNITS = SPEEDS | OTHERS
 
 ONE_OF = "|".join
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-DIGITS = r"(?<![A-Za-z0-9_.,^])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+DIGITS = r"(?<![A-Za-z0-9_.,^])(?<![A-Za-z0-9]-)(?!1/\d|1 in (?:\d|a ))(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
 POWER = r"(?: ?· ?10(?P<tens>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)|(?P<power>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)|e(?P<e>-?\d+)|\^(?P<hat>\d+))?"
 UNIT = ONE_OF(sorted(UNITS, key=len, reverse=True))
 SCALED = rf"(?:[ -]?(?P<scale>{ONE_OF(SCALES)}))?(?:[ -]?(?P<unit>{UNIT})(?![A-Za-z]))?"
 IN_DIGITS = rf"{DIGITS}{POWER}(?!\.\d|,\d{{3}}){SCALED}(?![A-Za-z0-9_]*[A-Za-z_])"
 IN_WORDS = (
     rf"\b(?:(?i:(?P<word>{ONE_OF(WORDS[2:])}))(?:-| )(?:(?P<word_scale>million|billion)|(?P<word_unit>{UNIT})\b)"
-    rf"|(?i:(?P<count>a|one|two|three|four)) (?P<part>{ONE_OF(PARTS)})s?\b|(?i:(?P<twice>twice|half))\b)"
+    rf"|(?i:(?P<count>a|one|two|three|four)) (?P<part>{ONE_OF(PARTS)})s?\b|(?i:(?P<twice>twice|half))(?= (?:of )?(?:the|its|that|as|more|less)\b))"
 )
 NUMBER = re.compile(f"{IN_DIGITS}|{IN_WORDS}")
 # Between two numbers with one unit.
@@ -161,6 +162,12 @@ class Page:
     def line(self, start: int) -> int:
         return bisect_right(self.starts, start)
 
+    def places(self, quotation: str) -> Iterator[int]:
+        """Yields where a text is on the page: `1 %` is not within `0.1 %`, and `5 s` not within `5 states`."""
+        first = r"(?<![\d.,])" if quotation[0].isdigit() else ""
+        last = r"(?![A-Za-z\d])" if quotation[-1].isalnum() else ""
+        return (found.start() for found in re.finditer(first + re.escape(quotation) + last, self.text))
+
     @cached_property
     def numbers(self) -> list[Number]:
         """The numbers with a unit, and those in tables."""
@@ -177,7 +184,7 @@ class Page:
             if speed:
                 one.unit = one.unit or "times"
             if self.path.startswith(REFERENCE):
-                is_wanted = one.unit in SPEEDS.values()
+                is_wanted = one.unit in SPEEDS.values() and one.step is not None
             else:
                 is_wanted = one.is_measured() or self.tables[self.line(one.start) - 1]
             if is_wanted:
@@ -239,6 +246,7 @@ class List:
     def __init__(self, path: Path) -> None:
         content = tomllib.loads(path.read_text())
         patterns = content.pop("files")
+        self.everywhere: dict[str, str | list[str]] = content.pop("everywhere")
         self.sources: dict[str, dict[str, str | list[str]]] = content
         self.names: dict[str, Any] = MATHEMATICS | {name: ResultFile(newest(text)) for name, text in patterns.items()}
 
@@ -261,11 +269,12 @@ class List:
     def problems(self, page: Page) -> Iterator[str]:
         """Yields what is wrong with the entries of a page, and its numbers without one."""
         covered: set[int] = set()
-        for quotation, source in self.sources.get(page.path, {}).items():
-            at = page.text.find(quotation)
-            if at < 0:
+        of_page = self.sources.get(page.path, {})
+        for quotation, source in (self.everywhere | of_page).items():
+            places = list(page.places(quotation))
+            if not places and quotation in of_page:
                 yield f"{page.path}: no longer has the text that {LIST} quotes: {quotation}"
-            while at >= 0:
+            for at in places:
                 inside = [one for one in page.numbers if at <= one.start < at + len(quotation)]
                 each = source if isinstance(source, list) else [source] * len(inside)
                 if not inside or len(each) != len(inside):
@@ -275,7 +284,6 @@ class List:
                     covered.add(one.start)
                     if problem := self.problem(page, one, of_one):
                         yield f"{page.path}:{page.line(one.start)}: {one.text}: {problem}"
-                at = page.text.find(quotation, at + 1)
         for one in page.numbers:
             if one.start not in covered:
                 around = page.text[max(one.start - 40, 0) : one.start + len(one.text) + 40]
