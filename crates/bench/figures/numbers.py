@@ -7,6 +7,7 @@ number of the quotation:
 |---|---|
 | an expression of result files, such as `engines.wall_s(work='wc') / 2` | its value rounds to the number, in the unit that the page prints |
 | an expression of mathematics, such as `10 * ln(2)` | the same |
+| a comparison, such as `lab('bitmap', 'memory') < 100` | it is true |
 | `console` | a block of code on the page has the number |
 | `given` | nothing: the reader, a command or a definition in the text chooses it, such as a rate of 1 % |
 | `PATH: TEXT` | the file has the text, which defines a limit, a default or the size of a thing |
@@ -43,9 +44,10 @@ REFERENCE = "docs/reference/"
 # The counterparts of the first two may repeat what is on any of them, as in crates/cli/tests/counterparts.rs.
 ENTRANCES = ["README.md", "docs/introduction.md", "docs/two-huge-files.md"]
 
-WORDS = ["a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty"]
-VALUES = dict(zip(WORDS, [1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 20], strict=True))
+WORDS = ["a", "an", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty"]
+VALUES = dict(zip(WORDS, [1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 20], strict=True))
 PARTS = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
+PARTS |= {"twelfth": 12, "twentieth": 20, "hundredth": 100}
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8}
 # Units of time and ratio, also on the pages of the reference; and the others.
 SPEEDS = {"秒": "s", "毫秒": "ms", "微秒": "µs", "纳秒": "ns", "分钟": "minutes", "倍": "times", "小时": "hours"}
@@ -63,8 +65,8 @@ UNIT = ONE_OF(sorted(UNITS, key=len, reverse=True))
 SCALED = rf"(?:[ -]?(?P<scale>{ONE_OF(SCALES)}))?(?:[ -]?(?P<unit>{UNIT})(?![A-Za-z]))?"
 IN_DIGITS = rf"{DIGITS}{POWER}(?!\.\d|,\d{{3}}){SCALED}(?![A-Za-z0-9_]*[A-Za-z_])"
 IN_WORDS = (
-    rf"\b(?:(?i:(?P<word>{ONE_OF(WORDS[2:])}))(?:-| )(?:(?P<word_scale>million|billion)|(?P<word_unit>{UNIT})\b)"
-    rf"|(?i:(?P<count>a|one|two|three|four)) (?P<part>{ONE_OF(PARTS)})s?\b|(?i:(?P<twice>twice|half))(?= (?:of )?(?:the|its|that|as|more|less)\b))"
+    rf"\b(?:(?i:(?P<word>{ONE_OF(WORDS[3:])}))(?:-| )(?:(?P<word_scale>million|billion)|(?P<word_unit>{UNIT})\b)"
+    rf"|(?i:(?P<count>an?|one|two|three|four)) (?P<part>{ONE_OF(PARTS)})s?\b|(?i:(?P<twice>twice|half))(?= (?:of )?(?:the|its|that|as|more|less)\b))"
 )
 NUMBER = re.compile(f"{IN_DIGITS}|{IN_WORDS}")
 # Between two numbers with one unit.
@@ -264,6 +266,8 @@ class List:
             value = eval(source, {"__builtins__": {}}, self.names)
         except (ArithmeticError, KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
             return f"`{source}`: {error!r}"
+        if isinstance(value, bool):
+            return None if value else f"`{source}` is false"
         return None if one.is_near(value) else f"`{source}` is {value:.6g}"
 
     def problems(self, page: Page) -> Iterator[str]:
@@ -274,10 +278,11 @@ class List:
             places = list(page.places(quotation))
             if not places and quotation in of_page:
                 yield f"{page.path}: no longer has the text that {LIST} quotes: {quotation}"
-            for at in places:
-                inside = [one for one in page.numbers if at <= one.start < at + len(quotation)]
+            # A place in code or between markers has no numbers.
+            insides = [[one for one in page.numbers if at <= one.start < at + len(quotation)] for at in places]
+            for inside in list(filter(None, insides)) or insides[:1]:
                 each = source if isinstance(source, list) else [source] * len(inside)
-                if not inside or len(each) != len(inside):
+                if (not inside and quotation in of_page) or len(each) != len(inside):
                     texts = ", ".join(one.text for one in inside)
                     yield f"{page.path}: {quotation}: {len(each)} sources for {len(inside)} numbers ({texts})"
                 for one, of_one in zip(inside, each, strict=False):
