@@ -131,6 +131,7 @@ HIDDEN = [
     r"<!--.*?-->",
     r"^ *(?P<fence>```+).*?^ *(?P=fence) *$",
     r"`[^`\n]+`",
+    r"<code>.*?</code>",
     r"\]\([^)\s]*\)",
     r"<[a-z/][^>]*>",
     r"https?://[^\s)>]+",
@@ -263,7 +264,7 @@ class List:
             path = rows.ROOT / found["path"]
             return None if found["text"] in path.read_text() else f"{found['path']} has no `{found['text']}`"
         try:
-            value = eval(source, {"__builtins__": {}}, self.names)
+            value = eval(source, self.names | {"__builtins__": {}})
         except (ArithmeticError, KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
             return f"`{source}`: {error!r}"
         if isinstance(value, bool):
