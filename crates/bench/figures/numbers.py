@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
+from statistics import median, stdev
 from typing import Any
 
 from . import rows
@@ -238,7 +238,7 @@ def same(text: str, wanted: object) -> bool:
 
 
 MATHEMATICS = {name: getattr(math, name) for name in ("log2", "log10", "exp", "expm1", "sqrt", "ceil", "comb")}
-MATHEMATICS |= {"ln": math.log, "min": min, "max": max, "sum": sum, "median": median, "range": range, "round": round}
+MATHEMATICS |= {"ln": math.log, "min": min, "max": max, "sum": sum, "median": median, "stdev": stdev, "zip": zip, "range": range, "round": round}
 MATHEMATICS |= {"MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 DEFINITION = re.compile(r"(?P<path>[\w./-]+\.\w+): (?P<text>.+)")
 
