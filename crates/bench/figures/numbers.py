@@ -59,7 +59,7 @@ UNITS = SPEEDS | OTHERS
 
 ONE_OF = "|".join
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-DIGITS = r"(?<![A-Za-z0-9_.,^])(?<![A-Za-z0-9]-)(?!1/\d|1 in (?:\d|a ))(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+DIGITS = r"(?<![A-Za-z0-9_.,^])(?<![A-Za-z0-9]-)(?!1/\d|1 in (?:\d|a ))(?P<digits>(?>\d{1,3}(?:,\d{3})+|\d+)(?:\.\d++)?+)"
 POWER = r"(?: ?· ?10(?P<tens>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)|(?P<power>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)|e(?P<e>-?\d+)|\^(?P<hat>\d+))?"
 UNIT = ONE_OF(sorted(UNITS, key=len, reverse=True))
 SCALED = rf"(?:[ -]?(?P<scale>{ONE_OF(SCALES)}))?(?:[ -]?(?P<unit>{UNIT})(?![A-Za-z]))?"
