@@ -16,7 +16,7 @@ number of the quotation:
 The table `files` names the result files of the expressions. A name with `*` is the newest of these files. The
 quotations in `everywhere` may be on any page.
 
-Numbers are those with a unit, and all in tables. Code has none: the tests of the pages run it. The tables and plots
+Numbers are those with a unit or with decimals, and all in tables. Code has none: the tests of the pages run it. The tables and plots
 between markers have none: they are written from the rows. The pages of the reference define formats, limits and
 defaults, which the tests of the program and of the readers check; of them only times, ratios and speeds are numbers.
 A Chinese page has the numbers of its English counterpart.

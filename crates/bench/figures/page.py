@@ -22,7 +22,7 @@ SPEEDS = {"秒": "s", "毫秒": "ms", "微秒": "µs", "纳秒": "ns", "分钟":
 SPEEDS |= {name: name for name in ("s", "ms", "µs", "ns", "minutes", "hours", "times")}
 SPEEDS |= {"seconds": "s", "second": "s", "minute": "minutes", "hour": "hours", "×": "times", "fold": "times"}
 OTHERS = {"字节": "bytes", "位": "bits", "bit": "bits", "byte": "bytes", "percent": "%"}
-OTHERS |= {name: name for name in ("%", "bits", "bytes", "kB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB")}
+OTHERS |= {name: name for name in ("%", "bits", "bytes", "kB", "KB", "KiB", "MB", "MiB", "GB", "GiB", "TB", "TiB")}
 UNITS = SPEEDS | OTHERS
 
 ONE_OF = "|".join
@@ -44,6 +44,8 @@ NUMBER = re.compile(f"{IN_DIGITS}|{IN_WORDS}")
 JOINED = re.compile(r" to | or | and |, | / |–|-|至|到|～|、")
 # After a number: `lines per second`.
 SPEED = re.compile(r" [a-z]+ (?:per|a) second")
+# Before and after the version of a program.
+VERSION_OF, VERSION = re.compile(r"(?:[A-Z][\w']*\S*|rustc|glibc) \Z"), re.compile(r" (?:or|and) later")
 
 
 def key(value: float) -> float:
@@ -153,7 +155,7 @@ class Page:
 
     @cached_property
     def numbers(self) -> list[Number]:
-        """The numbers with a unit, and those in tables."""
+        """The numbers with a unit or decimals, and those in tables."""
         wanted: list[Number] = []
         for match in reversed(list(NUMBER.finditer(self.visible))):
             one = number_of(match)
@@ -164,10 +166,16 @@ class Page:
             if self.path.startswith(REFERENCE):
                 is_wanted = one.unit in SPEEDS.values() and one.step is not None
             else:
-                is_wanted = one.has_unit() or self.is_row[self.line(one.start) - 1]
+                is_wanted = one.has_unit() or self.is_row[self.line(one.start) - 1] or self.has_decimals(match)
             if is_wanted:
                 wanted.append(one)
         return wanted[::-1]
+
+    def has_decimals(self, match: re.Match[str]) -> bool:
+        """Whether a number without a unit has decimals, and is not a version."""
+        before = self.visible[max(match.start() - 40, 0) : match.start()]
+        is_version = VERSION_OF.search(before) or VERSION.match(self.visible, match.end())
+        return "." in (match["digits"] or "") and not is_version
 
     @cached_property
     def all_numbers(self) -> list[Number]:

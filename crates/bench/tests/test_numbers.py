@@ -122,9 +122,10 @@ def found(text: str, path: str = "p.md") -> list[str]:
         ("| 1/16 | `8` | 2⁶⁴ | $1,024.5 |", ["16", "2⁶⁴", "1,024.5"]),
         ("50 亿行，1.3 GB，3.2 倍，16 字节，7 位", ["50 亿", "1.3 GB", "3.2 倍", "16 字节", "7 位"]),
         ("3 lines per second, [5 s](a-6-s.md), <code>7 s</code>", ["3", "5 s"]),
+        ("takes 4.4, with Rust 1.89, glibc 2.17, [Scrapy](x) 2.11 or later", ["4.4"]),
     ],
 )
-def test_numbers_with_a_unit_and_in_tables_are_found(text: str, expected: list[str]):
+def test_numbers_with_a_unit_or_decimals_and_in_tables_are_found(text: str, expected: list[str]):
     assert found(text) == expected
 
 
