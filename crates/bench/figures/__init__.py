@@ -1,4 +1,5 @@
-"""`cargo x figures`: the tables between the markers of the docs, and their plots, from the newest rows in `results/`.
+"""`cargo x figures`: the tables between the markers of the docs, and their plots, from the newest rows in `results/`;
+and where the other numbers of the docs come from.
 
 | module | purpose |
 |---|---|
@@ -8,4 +9,6 @@
 | `lab` | tables and plot of the laboratory |
 | `chinese` | words of the plots on Chinese pages |
 | `draw` | plots as SVG |
+| `page` | pages, and the numbers on them |
+| `numbers` | the list of the numbers and their sources, `docs/numbers.toml` |
 """

@@ -1,4 +1,5 @@
-"""Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows.
+"""Writes the tables and plots. `--check` writes nothing and fails if one is not that of the rows; `--numbers` prints
+the other numbers that have no source.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import filters, rows
+from . import filters, numbers, rows
 from .chinese import in_chinese
 from .draw import alt, svg
 from .lab import Lab
@@ -90,12 +91,7 @@ BENCHMARKS = {
 
 def newest(ending: str) -> Path:
     """Returns the newest result file of a benchmark."""
-    found = sorted((rows.ROOT / "results").glob(f"*/????-??-??{ending}.csv"), key=lambda path: path.name)
-    if not found:
-        raise ValueError(f"no results/<machine>/<date>{ending}.csv")
-    if len(found) > 1 and found[-2].name == found[-1].name:
-        raise ValueError(f"{found[-2]}, {found[-1]}: two files of one date")
-    return found[-1]
+    return rows.newest(f"results/*/????-??-??{ending}.csv")
 
 
 def filled(page: str, texts: dict[str, str]) -> str:
@@ -143,8 +139,13 @@ def update(sources: dict[str, Path], check: bool) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="cargo x figures", description="Updates the tables and plots of the docs.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the docs differ from the rows")
+    parser.add_argument("--numbers", action="store_true", help=f"only print the numbers that {numbers.LIST} lacks")
     args = parser.parse_args()
     try:
+        if args.numbers:
+            problems = numbers.problems()
+            print(*problems, sep="\n", end="\n" if problems else "")
+            sys.exit(bool(problems))
         changed = update({ending: newest(ending) for ending in BENCHMARKS}, args.check)
     except (OSError, ValueError) as error:
         sys.exit(f"cargo x figures: {error}")

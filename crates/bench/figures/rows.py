@@ -93,6 +93,16 @@ def read(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     return notes, rows
 
 
+def newest(pattern: str) -> Path:
+    """Returns the newest of the result files whose names have this pattern."""
+    found = sorted(ROOT.glob(pattern), key=lambda path: path.name)
+    if not found:
+        raise ValueError(f"no {pattern}")
+    if len(found) > 1 and found[-2].name == found[-1].name:
+        raise ValueError(f"{found[-2]}, {found[-1]}: two files of one date")
+    return found[-1]
+
+
 class Results:
     """A result file of the filter benchmarks."""
 
