@@ -10,13 +10,14 @@
 //! * New to the table: nothing is printed if it was printed before. Otherwise it was a false positive,
 //!   and all its appearances were counted.
 //!
-//! No other lines are looked up, and the pass ends after the last line to print.
+//! Another filter contains what the table has, so that lines that occur once are not looked up. The
+//! pass ends after the last line to print.
 //!
 //! Cost: a line that occurs once takes the bits of a filter and a byte; no table has it.
 
 use std::ops::ControlFlow;
 
-use petal::{BloomFilter, ByteSize};
+use petal::{BatchResults, BloomFilter, ByteSize, Membership};
 
 use super::Counter;
 use super::events::{Event, Events};
@@ -26,6 +27,9 @@ use crate::fingerprint::{Fingerprint, FingerprintMap};
 use crate::input::Input;
 use crate::scan::{Batch, Scratch};
 use crate::setops::{Sample, filter_bytes, filter_fpr};
+
+/// Fingerprints that are inserted into a filter at a time.
+const BATCH: usize = 1024;
 
 /// A filter of all lines, and the counts of those that it contained already.
 pub(super) struct RepeatCounter {
@@ -77,10 +81,8 @@ impl Counter<'_> {
     ) -> Result<Option<u64>> {
         let RepeatCounter { mut filter, mut counts, max_events } = counter;
         let pass = self.context.pass();
-        let fingerprint =
-            |batch: &Batch<'_>, scratch: &mut Scratch| scratch.fingerprint(batch, &self.hasher);
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            fingerprint(batch, scratch);
+        let hash = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            scratch.fingerprint(batch, &self.hasher);
             scratch.hashes.clear();
             scratch.hashes.extend(scratch.fingerprints.iter().map(|fingerprint| fingerprint.high));
         };
@@ -111,11 +113,13 @@ impl Counter<'_> {
             fits = events.size() <= max_events;
             Ok(if fits { ControlFlow::Continue(()) } else { ControlFlow::Break(batch.len()) })
         };
-        pass.run("counting", inputs, map, fold)?;
+        pass.run("counting", inputs, hash, fold)?;
         if !fits {
             return Ok(None);
         }
+        let max_filter = filter.size_bytes();
         drop(filter);
+        let counted = counted_lines(&counts, max_filter)?;
         // What was counted is one too low unless the line was a false positive.
         self.top.extend(counts.iter().map(|(_, count)| count));
         out.min_count = out.min_count.max(self.top.least());
@@ -128,7 +132,7 @@ impl Counter<'_> {
         }
         let (mut events, mut begin) = (events.iter().peekable(), 0);
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            let Scratch { fingerprints, selected, .. } = scratch;
+            let Scratch { fingerprints, selected, results, .. } = scratch;
             let end = begin + batch.len() as u64;
             // The index of a line, and whether the filter contained it.
             selected.clear();
@@ -136,12 +140,21 @@ impl Counter<'_> {
             selected.extend(next.map(|(line, event)| {
                 (line - begin) as usize * 2 + usize::from(event == Event::Known)
             }));
-            keep(fingerprints, selected.iter().map(|noted| noted / 2));
-            for (at, noted) in selected.iter().enumerate() {
-                counts.prefetch_ahead(fingerprints, at);
+            let may_have = |noted: &usize| results.get(noted / 2);
+            keep(
+                fingerprints,
+                selected.iter().filter(|noted| may_have(noted)).map(|noted| noted / 2),
+            );
+            let mut at = 0;
+            for noted in selected.iter() {
                 let (line, known) = (noted / 2, noted % 2 == 1);
-                // Zero after the line has been printed.
-                let counted = counts.get_mut(fingerprints[at]).map_or(0, std::mem::take);
+                let mut counted = 0;
+                if may_have(noted) {
+                    counts.prefetch_ahead(fingerprints, at);
+                    // Zero after the line has been printed.
+                    counted = counts.get_mut(fingerprints[at]).map_or(0, std::mem::take);
+                    at += 1;
+                }
                 left -= usize::from(counted > 0 && may_print(counted));
                 let count = counted + u64::from(!known);
                 if count > 0 {
@@ -152,8 +165,28 @@ impl Counter<'_> {
             let is_over = events.peek().is_none() || left == 0 && min_count > 1;
             Ok(if is_over { ControlFlow::Break(batch.len()) } else { ControlFlow::Continue(()) })
         };
-        pass.run("printing", inputs, fingerprint, fold)?;
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            hash(batch, scratch);
+            counted.contains_mixed_hashes(&scratch.hashes, &mut scratch.results);
+        };
+        pass.run("printing", inputs, map, fold)?;
         Ok(Some(lines))
+    }
+}
+
+/// Returns a filter of the fingerprints in a table, of about at most `max` bytes.
+fn counted_lines(counts: &FingerprintMap<u64>, max: u64) -> Result<BloomFilter> {
+    let keys = counts.len().max(1);
+    let bytes = ByteSize::bytes(filter_bytes(keys, max));
+    let (mut filter, mut hashes) = (BloomFilter::with_memory(keys, bytes)?, Vec::new());
+    let (mut entries, mut new) = (counts.iter(), BatchResults::new());
+    loop {
+        hashes.clear();
+        hashes.extend(entries.by_ref().take(BATCH).map(|(fingerprint, _)| fingerprint.high));
+        if hashes.is_empty() {
+            return Ok(filter);
+        }
+        filter.insert_mixed_hashes(&hashes, &mut new);
     }
 }
 
