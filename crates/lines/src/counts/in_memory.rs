@@ -81,8 +81,10 @@ impl Counter<'_> {
     ) -> Result<Option<u64>> {
         let RepeatCounter { mut filter, mut counts, max_events } = counter;
         let pass = self.context.pass();
-        let hash = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            scratch.fingerprint(batch, &self.hasher);
+        let fingerprint =
+            |batch: &Batch<'_>, scratch: &mut Scratch| scratch.fingerprint(batch, &self.hasher);
+        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
+            fingerprint(batch, scratch);
             scratch.hashes.clear();
             scratch.hashes.extend(scratch.fingerprints.iter().map(|fingerprint| fingerprint.high));
         };
@@ -113,7 +115,7 @@ impl Counter<'_> {
             fits = events.size() <= max_events;
             Ok(if fits { ControlFlow::Continue(()) } else { ControlFlow::Break(batch.len()) })
         };
-        pass.run("counting", inputs, hash, fold)?;
+        pass.run("counting", inputs, map, fold)?;
         if !fits {
             return Ok(None);
         }
@@ -132,7 +134,7 @@ impl Counter<'_> {
         }
         let (mut events, mut begin) = (events.iter().peekable(), 0);
         let fold = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            let Scratch { fingerprints, selected, results, .. } = scratch;
+            let Scratch { fingerprints, hashes, selected, results, .. } = scratch;
             let end = begin + batch.len() as u64;
             // The index of a line, and whether the filter contained it.
             selected.clear();
@@ -140,20 +142,20 @@ impl Counter<'_> {
             selected.extend(next.map(|(line, event)| {
                 (line - begin) as usize * 2 + usize::from(event == Event::Known)
             }));
-            let may_have = |noted: &usize| results.get(noted / 2);
-            keep(
-                fingerprints,
-                selected.iter().filter(|noted| may_have(noted)).map(|noted| noted / 2),
-            );
-            let mut at = 0;
-            for noted in selected.iter() {
+            keep(fingerprints, selected.iter().map(|noted| noted / 2));
+            hashes.clear();
+            hashes.extend(fingerprints.iter().map(|fingerprint| fingerprint.high));
+            counted.contains_mixed_hashes(hashes, results);
+            keep(fingerprints, results.iter());
+            let mut looked_up = 0;
+            for (at, noted) in selected.iter().enumerate() {
                 let (line, known) = (noted / 2, noted % 2 == 1);
                 let mut counted = 0;
-                if may_have(noted) {
-                    counts.prefetch_ahead(fingerprints, at);
+                if results.get(at) {
+                    counts.prefetch_ahead(fingerprints, looked_up);
                     // Zero after the line has been printed.
-                    counted = counts.get_mut(fingerprints[at]).map_or(0, std::mem::take);
-                    at += 1;
+                    counted = counts.get_mut(fingerprints[looked_up]).map_or(0, std::mem::take);
+                    looked_up += 1;
                 }
                 left -= usize::from(counted > 0 && may_print(counted));
                 let count = counted + u64::from(!known);
@@ -165,11 +167,7 @@ impl Counter<'_> {
             let is_over = events.peek().is_none() || left == 0 && min_count > 1;
             Ok(if is_over { ControlFlow::Break(batch.len()) } else { ControlFlow::Continue(()) })
         };
-        let map = |batch: &Batch<'_>, scratch: &mut Scratch| {
-            hash(batch, scratch);
-            counted.contains_mixed_hashes(&scratch.hashes, &mut scratch.results);
-        };
-        pass.run("printing", inputs, map, fold)?;
+        pass.run("printing", inputs, fingerprint, fold)?;
         Ok(Some(lines))
     }
 }
