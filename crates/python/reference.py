@@ -1,11 +1,11 @@
-"""Writes docs/reference/python.md from the signatures and docstrings of the package `petal`, which must be installed.
+"""Writes docs/reference/python*.md from the signatures and docstrings of the package `petal`, which must be installed.
 
     python crates/python/reference.py [--check]
 
 Signatures come from the source and the stubs, docstrings from the source and the extension module. A docstring is
-Markdown. The page is generated from `<!-- generated: FORM MODULE FILE NAME... -->` to `<!-- end -->`: `sections` are of
+Markdown. A page is generated from `<!-- generated: FORM MODULE FILE NAME... -->` to `<!-- end -->`: `sections` are of
 functions and classes, `exceptions` is a table, `options` has the keywords that `…` stands for in signatures.
-`--check` writes nothing, and fails if the page differs.
+`--check` writes nothing, and fails if a page differs.
 """
 
 import ast
@@ -20,7 +20,7 @@ from petal import _arguments, _petal
 from petal._distributed import options
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs/reference/python.md"
+PAGES = sorted((HERE.parents[1] / "docs/reference").glob("python*.md"))
 PART = re.compile(r"(<!-- generated: (.*?) -->\n).*?(<!-- end -->)", re.S)
 
 #: The options that `…` stands for, in each module that declares options.
@@ -128,7 +128,7 @@ def sections(file, names):
 
 
 def class_section(file, node, known):
-    """Yields the paragraphs of a class. `known` has the methods of the classes before, which are only named."""
+    """Yields the paragraphs of a class. `known` has the members of the classes before, which are only named."""
     members = file.members(node)
     if "__new__" in members:
         yield wrapped(file.signature(members["__new__"], node.name))
@@ -138,14 +138,14 @@ def class_section(file, node, known):
     for member in (member for name, member in members.items() if not name.startswith("_")):
         doc = file.doc(node, member)
         if "property" in map(ast.unparse, member.decorator_list):
-            tables["property | value"].append((f"`{member.name}`", doc))
-            continue
-        operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in members]
-        row = ", ".join([file.signature(member, member.name), *operators]), doc
-        if (first := known.setdefault(row, node.name)) == node.name:
-            tables["method | effect"].append((row[0].replace("|", "\\|"), doc))
+            head, shown = "property | value", f"`{member.name}`"
         else:
-            same.setdefault(first, []).append(row[0])
+            operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in members]
+            head, shown = "method | effect", ", ".join([file.signature(member, member.name), *operators])
+        if (first := known.setdefault((shown, doc), node.name)) == node.name:
+            tables[head].append((shown.replace("|", "\\|"), doc))
+        else:
+            same.setdefault(first, []).append(shown)
     yield from (table(head, rows) for head, rows in tables.items() if rows)
     yield from (wrapped(f"As in `{first}`: {', '.join(names)}.") for first, names in same.items())
 
@@ -184,12 +184,17 @@ def generated(part):
 
 
 def main():
-    old = PAGE.read_text()
-    new = PART.sub(generated, old)
-    if "--check" not in sys.argv:
-        PAGE.write_text(new)
-    elif new != old:
-        sys.exit("".join(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "the page", "the package")))
+    differences = []
+    for page in PAGES:
+        old = page.read_text()
+        new = PART.sub(generated, old)
+        if "--check" not in sys.argv:
+            page.write_text(new)
+        else:
+            names = page.name, "the package"
+            differences += difflib.unified_diff(old.splitlines(True), new.splitlines(True), *names)
+    if differences:
+        sys.exit("".join(differences))
 
 
 if __name__ == "__main__":
