@@ -12,7 +12,7 @@ PAGES = sorted(str(page.relative_to(BOOK)) for page in BOOK.rglob("*.html") if p
 
 # Lists to look something up in, which may be longer than the 15 screens of a page to read.
 LONG = {
-    "design/architecture.html", "reference/cli.html", "reference/commands.html", "reference/format.html",
+    "design/architecture.html", "reference/cli.html", "reference/commands.html",
 }  # fmt: skip
 
 LINKS = """
