@@ -36,13 +36,11 @@ pub(super) fn overview(crates: &[Crate]) -> String {
         let _ = writeln!(out, "| `{}` | `{}` | {root} | {} |", row.0, row.1, row.2);
     }
     for krate in listed(crates) {
-        let _ =
-            write!(out, "\n### `{}`\n\n| module | purpose | uses |\n|---|---|---|\n", krate.folder);
-        for (name, uses) in krate.modules.top_level() {
+        let _ = write!(out, "\n### `{}`\n\n| module | purpose |\n|---|---|\n", krate.folder);
+        for name in krate.modules.top_level() {
             let module = krate.modules.modules.iter().find(|m| m.path == [name.clone()]);
             let purpose = module.map(purpose).unwrap_or_default();
-            let uses = names(uses.iter().map(String::as_str));
-            let _ = writeln!(out, "| `{name}` | {purpose} | {uses} |");
+            let _ = writeln!(out, "| `{name}` | {purpose} |");
         }
     }
     out.push('\n');

@@ -1,4 +1,4 @@
-//! The option tables of docs/reference/cli.md equal the definitions of the arguments.
+//! The option tables of docs/reference/cli-options.md equal the definitions of the arguments.
 //!
 //! After a change of an option, `PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page` writes them
 //! again.
@@ -9,7 +9,7 @@ use clap::{Arg, CommandFactory as _};
 
 use super::Cli;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli-options.md");
 const BEGIN: &str = "<!-- options: begin -->\n";
 const END: &str = "<!-- options: end -->\n";
 
@@ -117,8 +117,8 @@ fn tables() -> String {
     }
     let head = "| option | meaning |\n|---|---|\n";
     format!(
-        "### Options of several commands\n\n{head}{several}\nSet commands are `{}`; all that read lines are also `{}`.\n\n\
-         ### Options of one command\n\n{head}{one}\n",
+        "## Options of several commands\n\n{head}{several}\nSet commands are `{}`; all that read lines are also `{}`.\n\n\
+         ## Options of one command\n\n{head}{one}\n",
         SET_COMMANDS.join("`, `"),
         READERS[SET_COMMANDS.len()..].join("`, `"),
     )
@@ -136,7 +136,7 @@ fn option_tables_are_those_of_the_help() {
     }
     assert!(
         shown == tables,
-        "docs/reference/cli.md: the option tables are not current; write them with\n\
+        "docs/reference/cli-options.md: the option tables are not current; write them with\n\
          PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page"
     );
 }
