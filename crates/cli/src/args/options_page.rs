@@ -13,7 +13,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cl
 const BEGIN: &str = "<!-- options: begin -->\n";
 const END: &str = "<!-- options: end -->\n";
 
-/// Commands that the tables have under one name.
+/// Commands whose common options have a table of their own, and commands that the tables have under one name.
 const READERS: [&str; 11] = [
     "common", "diff", "symdiff", "dedup", "count", "build", "add", "remove", "check", "probe",
     "seen",
@@ -87,40 +87,55 @@ fn text(arg: &Arg) -> String {
     text
 }
 
-/// Returns the names of commands: those outside of the groups first.
+/// Returns the names of commands, the set commands as one.
 fn names(commands: &[String]) -> String {
     let mut left: Vec<&str> = commands.iter().map(String::as_str).collect();
-    let mut groups = Vec::new();
-    let missing: Vec<_> = READERS.into_iter().filter(|reader| !left.contains(reader)).collect();
-    if missing.len() < 2 {
-        left.retain(|command| !READERS.contains(command));
-        let without = missing.first().map(|command| format!(" without `{command}`"));
-        groups.push(format!("all that read lines{}", without.unwrap_or_default()));
-    }
-    if SET_COMMANDS.iter().all(|command| left.contains(command)) {
-        left.retain(|command| !SET_COMMANDS.contains(command));
-        groups.push("set commands".to_owned());
-    }
+    let has_all = SET_COMMANDS.iter().all(|command| left.contains(command));
+    left.retain(|command| !has_all || !SET_COMMANDS.contains(command));
     let names = left.iter().map(|command| format!("`{command}`"));
-    names.chain(groups).collect::<Vec<_>>().join(", ")
+    names.chain(has_all.then(|| "set commands".to_owned())).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the tables: options of several commands, and those of one.
+/// Returns what to note of an option that the commands which read lines have, all or all but one.
+fn exceptions(commands: &[String]) -> Option<String> {
+    let missing = READERS.into_iter().filter(|reader| !commands.iter().any(|name| name == reader));
+    let missing: Vec<_> = missing.map(|reader| format!("not `{reader}`")).collect();
+    let others = commands.iter().filter(|command| !READERS.contains(&command.as_str()));
+    let others: Vec<_> = others.map(|command| format!("`{command}`")).collect();
+    let also = (!others.is_empty()).then(|| format!("also {}", others.join(", ")));
+    let notes: Vec<_> = also.iter().chain(&missing).map(String::as_str).collect();
+    let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    (missing.len() < 2).then_some(note)
+}
+
+/// Returns the tables: options of all commands that read lines, of several commands, and of one.
 fn tables() -> String {
-    let (mut several, mut one) = (String::new(), String::new());
+    let (mut readers, mut several, mut one) = (String::new(), String::new(), String::new());
     for rows in rows().chunk_by(|left, right| left.long == right.long) {
-        let texts: Vec<_> =
-            rows.iter().map(|row| format!("{} ({})", row.text, names(&row.commands))).collect();
-        let is_of_one = rows.len() == 1 && rows[0].commands.len() == 1;
-        let table = if is_of_one { &mut one } else { &mut several };
+        // docs/reference/cli-plan.md describes what `plan` has of the commands that it estimates.
+        let others: Vec<_> = rows.iter().filter(|row| row.commands != ["plan"]).collect();
+        let rows = if others.is_empty() { rows.iter().collect() } else { others };
+        let texts: Vec<_> = rows
+            .iter()
+            .map(|row| match exceptions(&row.commands) {
+                Some(note) => format!("{}{note}", row.text),
+                None => format!("{} ({})", row.text, names(&row.commands)),
+            })
+            .collect();
+        let table = match &rows[..] {
+            rows if rows.iter().any(|row| exceptions(&row.commands).is_some()) => &mut readers,
+            [row] if row.commands.len() == 1 => &mut one,
+            _ => &mut several,
+        };
         table.push_str(&format!("| {} | {} |\n", rows[0].option, texts.join("<br>")));
     }
     let head = "| option | meaning |\n|---|---|\n";
     format!(
-        "## Options of several commands\n\n{head}{several}\nSet commands are `{}`; all that read lines are also `{}`.\n\n\
+        "## Options of all commands that read lines\n\nThese are `{}`.\n\n{head}{readers}\n\
+         ## Options of several commands\n\nSet commands are `{}`.\n\n{head}{several}\n\
          ## Options of one command\n\n{head}{one}\n",
+        READERS.join("`, `"),
         SET_COMMANDS.join("`, `"),
-        READERS[SET_COMMANDS.len()..].join("`, `"),
     )
 }
 
