@@ -4,7 +4,7 @@
 
 Signatures come from the source and the stubs, docstrings from the source and the extension module. A docstring is
 Markdown. A page is generated from `<!-- generated: FORM MODULE FILE NAME... -->` to `<!-- end -->`: `sections` are of
-functions and classes, `exceptions` is a table, `options` has the keywords that `…` stands for in signatures.
+functions and classes, `exceptions` is a list, `options` has the keywords that `…` stands for in signatures.
 `--check` writes nothing, and fails if a page differs.
 """
 
@@ -109,10 +109,9 @@ def markdown(doc):
     return re.sub(r"(?m)(^(?:- |  ).*)\n\n(?=- )", r"\1\n", text)
 
 
-def table(head, rows):
-    """Returns a table; `rows` has the names and the docstring of each."""
-    lines = [f"| {names} | {' '.join(doc.partition('>>>')[0].split())} |" for names, doc in rows]
-    return "\n".join([f"| {head} |", "|---|---|", *lines])
+def listed(rows):
+    """Returns a list, which a phone shows without scrolling; `rows` has the names and the docstring of each."""
+    return "\n".join(wrapped(f"- {names}: {doc.partition('>>>')[0]}") for names, doc in rows)
 
 
 def sections(file, names):
@@ -133,20 +132,20 @@ def class_section(file, node, known):
     if "__new__" in members:
         yield wrapped(file.signature(members["__new__"], node.name))
     yield markdown(file.doc(node))
-    tables = {"field | value": fields(node), "method | effect": [], "property | value": []}
+    lists = {"Fields": fields(node), "Methods": [], "Properties": []}
     same = {}
     for member in (member for name, member in members.items() if not name.startswith("_")):
         doc = file.doc(node, member)
         if "property" in map(ast.unparse, member.decorator_list):
-            head, shown = "property | value", f"`{member.name}`"
+            head, shown = "Properties", f"`{member.name}`"
         else:
             operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in members]
-            head, shown = "method | effect", ", ".join([file.signature(member, member.name), *operators])
+            head, shown = "Methods", ", ".join([file.signature(member, member.name), *operators])
         if (first := known.setdefault((shown, doc), node.name)) == node.name:
-            tables[head].append((shown.replace("|", "\\|"), doc))
+            lists[head].append((shown, doc))
         else:
             same.setdefault(first, []).append(shown)
-    yield from (table(head, rows) for head, rows in tables.items() if rows)
+    yield from (f"{head}:\n\n{listed(rows)}" for head, rows in lists.items() if rows)
     yield from (wrapped(f"As in `{first}`: {', '.join(names)}.") for first, names in same.items())
 
 
@@ -164,7 +163,7 @@ def exceptions(file, names):
     for node in (file.nodes[name] for name in names):
         bases = " and ".join(f"`{base.id}`" for base in node.bases)
         rows.append((f"`{node.name}`", f"{file.doc(node)} A subclass of {bases}."))
-    yield table("exception | meaning", rows)
+    yield listed(rows)
 
 
 def shared_options(_, names):

@@ -1,4 +1,4 @@
-//! The option tables of docs/reference/cli-options.md equal the definitions of the arguments.
+//! The lists of options of docs/reference/cli-options.md equal the definitions of the arguments.
 //!
 //! After a change of an option, `PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page` writes them
 //! again.
@@ -13,7 +13,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cl
 const BEGIN: &str = "<!-- options: begin -->\n";
 const END: &str = "<!-- options: end -->\n";
 
-/// Commands whose common options have a table of their own, and commands that the tables have under one name.
+/// Commands whose common options have a list of their own, and commands that the lists have under one name.
 const READERS: [&str; 11] = [
     "common", "diff", "symdiff", "dedup", "count", "build", "add", "remove", "check", "probe",
     "seen",
@@ -59,10 +59,9 @@ fn option(arg: &Arg, long: &str) -> String {
         .chain(longs.map(|long| format!("--{long}")))
         .collect();
     let value = arg.get_value_names().filter(|_| arg.get_action().takes_values());
-    let value = value.map(|names| names[0].replace('|', "\\|"));
-    let value = value.map_or(String::new(), |name| match arg.is_require_equals_set() {
-        true => format!("[={name}]"),
-        false => format!(" {name}"),
+    let value = value.map_or(String::new(), |names| match arg.is_require_equals_set() {
+        true => format!("[={}]", names[0]),
+        false => format!(" {}", names[0]),
     });
     format!("`{}{value}`", names.join("`, `"))
 }
@@ -70,7 +69,7 @@ fn option(arg: &Arg, long: &str) -> String {
 /// Returns the text of the help, with the default and a short list of values.
 fn text(arg: &Arg) -> String {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    let mut text = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    let mut text = help.split_whitespace().collect::<Vec<_>>().join(" ");
     if arg.get_action().takes_values() {
         let values: Vec<_> = arg.get_possible_values();
         let defaults = arg.get_default_values().iter().map(|value| value.to_string_lossy());
@@ -108,8 +107,8 @@ fn exceptions(commands: &[String]) -> Option<String> {
     (missing.len() < 2).then_some(note)
 }
 
-/// Returns the tables: options of all commands that read lines, of several commands, and of one.
-fn tables() -> String {
+/// Returns the lists: options of all commands that read lines, of several commands, and of one.
+fn lists() -> String {
     let (mut readers, mut several, mut one) = (String::new(), String::new(), String::new());
     for rows in rows().chunk_by(|left, right| left.long == right.long) {
         // docs/reference/cli-plan.md describes what `plan` has of the commands that it estimates.
@@ -122,36 +121,35 @@ fn tables() -> String {
                 None => format!("{} ({})", row.text, names(&row.commands)),
             })
             .collect();
-        let table = match &rows[..] {
+        let list = match &rows[..] {
             rows if rows.iter().any(|row| exceptions(&row.commands).is_some()) => &mut readers,
             [row] if row.commands.len() == 1 => &mut one,
             _ => &mut several,
         };
-        table.push_str(&format!("| {} | {} |\n", rows[0].option, texts.join("<br>")));
+        list.push_str(&format!("- {}: {}\n", rows[0].option, texts.join("<br>")));
     }
-    let head = "| option | meaning |\n|---|---|\n";
     format!(
-        "## Options of all commands that read lines\n\nThese are `{}`.\n\n{head}{readers}\n\
-         ## Options of several commands\n\nSet commands are `{}`.\n\n{head}{several}\n\
-         ## Options of one command\n\n{head}{one}\n",
+        "## Options of all commands that read lines\n\nThese are `{}`.\n\n{readers}\n\
+         ## Options of several commands\n\nSet commands are `{}`.\n\n{several}\n\
+         ## Options of one command\n\n{one}\n",
         READERS.join("`, `"),
         SET_COMMANDS.join("`, `"),
     )
 }
 
 #[test]
-fn option_tables_are_those_of_the_help() {
+fn lists_of_options_are_those_of_the_help() {
     let page = fs::read_to_string(PAGE).expect("the page exists");
     let (before, rest) = page.split_once(BEGIN).expect("the page has the marker");
     let (shown, after) = rest.split_once(END).expect("the page has the marker");
-    let tables = format!("\n{}", tables());
+    let lists = format!("\n{}", lists());
     if std::env::var_os("PETAL_UPDATE_OPTIONS").is_some() {
-        let written = fs::write(PAGE, format!("{before}{BEGIN}{tables}{END}{after}"));
+        let written = fs::write(PAGE, format!("{before}{BEGIN}{lists}{END}{after}"));
         return written.expect("the page can be written");
     }
     assert!(
-        shown == tables,
-        "docs/reference/cli-options.md: the option tables are not current; write them with\n\
+        shown == lists,
+        "docs/reference/cli-options.md: the lists of options are not current; write them with\n\
          PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page"
     );
 }
