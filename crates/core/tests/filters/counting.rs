@@ -564,7 +564,8 @@ fn documented_example_is_correct() {
         };
         format!("{:08x}  {}  {}", 4096 + 16 * row, hex(&bytes[..8]), hex(&bytes[8..]))
     };
-    let dump: Vec<String> = file[4096..].chunks(16).enumerate().map(row).collect();
+    // The page has the line of bits in another example.
+    let dump: Vec<String> = file[4096..].chunks(16).enumerate().skip(4).map(row).collect();
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/format-bloom.md");
     let document = std::fs::read_to_string(document).unwrap();
     let dump = dump.join("\n");
