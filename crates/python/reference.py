@@ -1,11 +1,11 @@
-"""Writes docs/reference/python.md from the signatures and docstrings of the package `petal`, which must be installed.
+"""Writes docs/reference/python*.md from the signatures and docstrings of the package `petal`, which must be installed.
 
     python crates/python/reference.py [--check]
 
 Signatures come from the source and the stubs, docstrings from the source and the extension module. A docstring is
-Markdown. The page is generated from `<!-- generated: FORM MODULE FILE NAME... -->` to `<!-- end -->`: `sections` are of
-functions and classes, `exceptions` is a table, `options` has the keywords that `…` stands for in signatures.
-`--check` writes nothing, and fails if the page differs.
+Markdown. A page is generated from `<!-- generated: FORM MODULE FILE NAME... -->` to `<!-- end -->`: `sections` are of
+functions and classes, `exceptions` is a list, `options` has the keywords that `…` stands for in signatures.
+`--check` writes nothing, and fails if a page differs.
 """
 
 import ast
@@ -20,7 +20,7 @@ from petal import _arguments, _petal
 from petal._distributed import options
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs/reference/python.md"
+PAGES = sorted((HERE.parents[1] / "docs/reference").glob("python*.md"))
 PART = re.compile(r"(<!-- generated: (.*?) -->\n).*?(<!-- end -->)", re.S)
 
 #: The options that `…` stands for, in each module that declares options.
@@ -109,10 +109,9 @@ def markdown(doc):
     return re.sub(r"(?m)(^(?:- |  ).*)\n\n(?=- )", r"\1\n", text)
 
 
-def table(head, rows):
-    """Returns a table; `rows` has the names and the docstring of each."""
-    lines = [f"| {names} | {' '.join(doc.partition('>>>')[0].split())} |" for names, doc in rows]
-    return "\n".join([f"| {head} |", "|---|---|", *lines])
+def listed(rows):
+    """Returns a list, which a phone shows without scrolling; `rows` has the names and the docstring of each."""
+    return "\n".join(wrapped(f"- {names}: {doc.partition('>>>')[0]}") for names, doc in rows)
 
 
 def sections(file, names):
@@ -128,25 +127,25 @@ def sections(file, names):
 
 
 def class_section(file, node, known):
-    """Yields the paragraphs of a class. `known` has the methods of the classes before, which are only named."""
+    """Yields the paragraphs of a class. `known` has the members of the classes before, which are only named."""
     members = file.members(node)
     if "__new__" in members:
         yield wrapped(file.signature(members["__new__"], node.name))
     yield markdown(file.doc(node))
-    tables = {"field | value": fields(node), "method | effect": [], "property | value": []}
+    lists = {"Fields": fields(node), "Methods": [], "Properties": []}
     same = {}
     for member in (member for name, member in members.items() if not name.startswith("_")):
         doc = file.doc(node, member)
         if "property" in map(ast.unparse, member.decorator_list):
-            tables["property | value"].append((f"`{member.name}`", doc))
-            continue
-        operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in members]
-        row = ", ".join([file.signature(member, member.name), *operators]), doc
-        if (first := known.setdefault(row, node.name)) == node.name:
-            tables["method | effect"].append((row[0].replace("|", "\\|"), doc))
+            head, shown = "Properties", f"`{member.name}`"
         else:
-            same.setdefault(first, []).append(row[0])
-    yield from (table(head, rows) for head, rows in tables.items() if rows)
+            operators = [f"`{shown}`" for name, shown in OPERATORS.get(member.name, {}).items() if name in members]
+            head, shown = "Methods", ", ".join([file.signature(member, member.name), *operators])
+        if (first := known.setdefault((shown, doc), node.name)) == node.name:
+            lists[head].append((shown, doc))
+        else:
+            same.setdefault(first, []).append(shown)
+    yield from (f"{head}:\n\n{listed(rows)}" for head, rows in lists.items() if rows)
     yield from (wrapped(f"As in `{first}`: {', '.join(names)}.") for first, names in same.items())
 
 
@@ -164,7 +163,7 @@ def exceptions(file, names):
     for node in (file.nodes[name] for name in names):
         bases = " and ".join(f"`{base.id}`" for base in node.bases)
         rows.append((f"`{node.name}`", f"{file.doc(node)} A subclass of {bases}."))
-    yield table("exception | meaning", rows)
+    yield listed(rows)
 
 
 def shared_options(_, names):
@@ -184,12 +183,17 @@ def generated(part):
 
 
 def main():
-    old = PAGE.read_text()
-    new = PART.sub(generated, old)
-    if "--check" not in sys.argv:
-        PAGE.write_text(new)
-    elif new != old:
-        sys.exit("".join(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "the page", "the package")))
+    differences = []
+    for page in PAGES:
+        old = page.read_text()
+        new = PART.sub(generated, old)
+        if "--check" not in sys.argv:
+            page.write_text(new)
+        else:
+            names = page.name, "the package"
+            differences += difflib.unified_diff(old.splitlines(True), new.splitlines(True), *names)
+    if differences:
+        sys.exit("".join(differences))
 
 
 if __name__ == "__main__":

@@ -10,12 +10,6 @@ from conftest import BOOK
 PARTS = {"toc.html", "404.html"}
 PAGES = sorted(str(page.relative_to(BOOK)) for page in BOOK.rglob("*.html") if page.name not in PARTS)
 
-# Lists to look something up in, which may be longer than the 15 screens of a page to read.
-LONG = {
-    "changelog.html", "design/architecture.html", "reference/cli.html", "reference/commands.html",
-    "reference/format.html", "reference/python.html",
-}  # fmt: skip
-
 LINKS = """
 return [...document.querySelectorAll('a[href], link[href], script[src], img[src]')]
     .map(e => e.href?.baseVal ?? e.href ?? e.src).filter(url => url.startsWith(location.origin))
@@ -48,7 +42,7 @@ def test_page_fits_a_phone(browser, book, page):
     browser.view(width=390, height=800)
     browser.open(book + page)
     screens = browser.run("return document.documentElement.scrollHeight") / 800
-    assert screens <= 15 or page in LONG, "longer than 15 screens"
+    assert screens <= 15, "longer than 15 screens"
     browser.view(width=360, height=800)
     assert browser.overflow() <= 0
 

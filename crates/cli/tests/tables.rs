@@ -154,7 +154,7 @@ mod with_feature {
             dir.write(to, std::fs::read(golden("tables").join(from)).unwrap());
         }
         dir.write("seen.csv", "url\nhttp://a.example/\n");
-        let page = read(&root().join("docs/guides/columns.md"));
+        let page = read(&root().join("docs/guides/parquet.md"));
         let needs = |block: &&Block| block.not_run.as_deref() == Some("run by the test of tables");
         let commands = page.blocks.iter().filter(needs);
         for command in commands.flat_map(|block| block.commands("$ ").unwrap()) {

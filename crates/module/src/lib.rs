@@ -3,7 +3,7 @@
 //! server's own types.
 //!
 //! The crate is a shared library that a server loads; `docs/guides/redis.md` is its manual, and
-//! `docs/reference/commands.md` lists its commands. The Rust library exports nothing except what tests
+//! `docs/reference/commands*.md` list its commands. The Rust library exports nothing except what tests
 //! and fuzz targets need.
 //!
 //! Layers, each using only those below it:

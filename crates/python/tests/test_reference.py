@@ -1,4 +1,4 @@
-"""docs/reference/python.md is generated, and has every public name; docstrings describe every argument."""
+"""docs/reference/python*.md are generated, and have every public name; docstrings describe every argument."""
 
 import ast
 import inspect
@@ -18,7 +18,7 @@ from petal._distributed.options import ExactOptions, Options
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "crates/python/python/petal"
-PAGE = (ROOT / "docs/reference/python.md").read_text()
+TEXT = "\n".join(page.read_text() for page in reference.PAGES)
 OPERATORS = {"__or__": "a | b", "__ior__": "a |= b", "__and__": "a & b", "__iand__": "a &= b", "__le__": "a <= b"}
 FILTERS = [name for name in petal.__all__ if name.endswith(("Filter", "Cascade"))]
 TYPES = [name for name in FILTERS if name != "Filter"]
@@ -29,7 +29,7 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def test_page_has_the_signatures_and_docstrings_of_the_package():
+def test_pages_have_the_signatures_and_docstrings_of_the_package():
     run = [sys.executable, str(ROOT / "crates/python/reference.py"), "--check"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"run python crates/python/reference.py:\n{done.stderr}"
@@ -52,19 +52,19 @@ def test_signatures_of_the_stub_are_those_of_the_extension(name):
 
 
 @pytest.mark.parametrize("module", ["__init__.py", "duckdb.py", "spark/__init__.py", "scrapy/__init__.py"])
-def test_page_has_every_public_name(module):
+def test_pages_have_every_public_name(module):
     body = ast.parse((PACKAGE / module).read_text()).body
     lists = [node.value for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
     prefix = module.removesuffix(".py").removesuffix("__init__").replace("/", ".")
     prefix = f"petal.{prefix.rstrip('.')}" if prefix else ""
     for name in ast.literal_eval(lists[0]):
         shown = rf"`{prefix}\.{name}`" if prefix else rf"`(petal\.)?{name}`"
-        assert re.search(shown, PAGE), name
+        assert re.search(shown, TEXT), name
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_page_has_the_operators_of_every_class(name):
-    section = re.search(rf"^### `{name}`\n(.*?)^###? ", PAGE, re.M | re.S)[1].replace("\\|", "|")
+def test_pages_have_the_operators_of_every_class(name):
+    section = re.search(rf"^### `{name}`\n(.*?)^#+ ", TEXT, re.M | re.S)[1].replace("\\|", "|")
     for method in set(vars(getattr(petal, name))) & OPERATORS.keys():
         assert f"`{OPERATORS[method]}`" in section, method
 

@@ -8,9 +8,6 @@ use super::source::{ItemPath, SourceFile, module_path};
 /// that write both need them in one file, so uses of it are left out of cycles.
 const DISPATCH: &str = "crates/core/src/kernel/dispatch.rs";
 
-/// The module that stands for the standard prelude. Most modules use it, so it is left out of the tables.
-const PRELUDE: &str = "no_std";
-
 /// A file below `src` as a module.
 pub(super) struct Module {
     pub(super) path: ItemPath,
@@ -56,20 +53,13 @@ impl Graph {
         Self { modules: modules.collect() }
     }
 
-    /// The top-level modules, each after all that it uses, and the names of those.
-    pub(super) fn top_level(&self) -> Vec<(String, BTreeSet<String>)> {
+    /// The top-level modules, each after all that it uses.
+    pub(super) fn top_level(&self) -> Vec<String> {
         let (names, edges) = self.top_level_edges();
         let levels = levels(&edges);
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|&at| (levels[at], names[at]));
-        let name = |at: usize| names[at].to_owned();
-        order
-            .into_iter()
-            .map(|at| {
-                let used = edges[at].iter().map(|&to| name(to)).filter(|used| used != PRELUDE);
-                (name(at), used.collect())
-            })
-            .collect()
+        order.into_iter().map(|at| names[at].to_owned()).collect()
     }
 
     fn top_level_edges(&self) -> (Vec<&str>, Vec<Vec<usize>>) {
@@ -250,11 +240,7 @@ mod tests {
         ];
         assert_eq!(uses(&files, "a::two"), ["a::one", "b"]);
         assert_eq!(uses(&files, "a"), ["b"]);
-        let top: BTreeSet<String> = ["b".to_owned()].into();
-        assert_eq!(
-            graph(&files).top_level(),
-            [("b".to_owned(), BTreeSet::new()), ("a".to_owned(), top)]
-        );
+        assert_eq!(graph(&files).top_level(), ["b", "a"]);
     }
 
     #[test]

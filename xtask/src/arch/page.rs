@@ -1,4 +1,4 @@
-//! The generated part of ARCHITECTURE.md: tables of crates and modules.
+//! The generated part of ARCHITECTURE.md: a table of crates, and lists of modules.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub(super) fn replace(page: &str, tables: &str) -> Result<String> {
     Ok(format!("{head}{BEGIN}{tables}{END}{tail}"))
 }
 
-/// Returns the table of crates, and the tables of their top-level modules.
+/// Returns the table of crates, and the lists of their top-level modules.
 pub(super) fn overview(crates: &[Crate]) -> String {
     let mut out = String::from("\n| folder | crate | purpose | uses |\n|---|---|---|---|\n");
     for krate in crates {
@@ -36,13 +36,11 @@ pub(super) fn overview(crates: &[Crate]) -> String {
         let _ = writeln!(out, "| `{}` | `{}` | {root} | {} |", row.0, row.1, row.2);
     }
     for krate in listed(crates) {
-        let _ =
-            write!(out, "\n### `{}`\n\n| module | purpose | uses |\n|---|---|---|\n", krate.folder);
-        for (name, uses) in krate.modules.top_level() {
+        let _ = write!(out, "\n### `{}`\n\n", krate.folder);
+        for name in krate.modules.top_level() {
             let module = krate.modules.modules.iter().find(|m| m.path == [name.clone()]);
             let purpose = module.map(purpose).unwrap_or_default();
-            let uses = names(uses.iter().map(String::as_str));
-            let _ = writeln!(out, "| `{name}` | {purpose} | {uses} |");
+            let _ = writeln!(out, "- `{name}`: {purpose}");
         }
     }
     out.push('\n');

@@ -1,4 +1,4 @@
-//! The option tables of docs/reference/cli.md equal the definitions of the arguments.
+//! The lists of options of docs/reference/cli-options.md equal the definitions of the arguments.
 //!
 //! After a change of an option, `PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page` writes them
 //! again.
@@ -9,11 +9,11 @@ use clap::{Arg, CommandFactory as _};
 
 use super::Cli;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli-options.md");
 const BEGIN: &str = "<!-- options: begin -->\n";
 const END: &str = "<!-- options: end -->\n";
 
-/// Commands that the tables have under one name.
+/// Commands whose common options have a list of their own, and commands that the lists have under one name.
 const READERS: [&str; 11] = [
     "common", "diff", "symdiff", "dedup", "count", "build", "add", "remove", "check", "probe",
     "seen",
@@ -59,10 +59,9 @@ fn option(arg: &Arg, long: &str) -> String {
         .chain(longs.map(|long| format!("--{long}")))
         .collect();
     let value = arg.get_value_names().filter(|_| arg.get_action().takes_values());
-    let value = value.map(|names| names[0].replace('|', "\\|"));
-    let value = value.map_or(String::new(), |name| match arg.is_require_equals_set() {
-        true => format!("[={name}]"),
-        false => format!(" {name}"),
+    let value = value.map_or(String::new(), |names| match arg.is_require_equals_set() {
+        true => format!("[={}]", names[0]),
+        false => format!(" {}", names[0]),
     });
     format!("`{}{value}`", names.join("`, `"))
 }
@@ -70,7 +69,7 @@ fn option(arg: &Arg, long: &str) -> String {
 /// Returns the text of the help, with the default and a short list of values.
 fn text(arg: &Arg) -> String {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    let mut text = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    let mut text = help.split_whitespace().collect::<Vec<_>>().join(" ");
     if arg.get_action().takes_values() {
         let values: Vec<_> = arg.get_possible_values();
         let defaults = arg.get_default_values().iter().map(|value| value.to_string_lossy());
@@ -87,56 +86,70 @@ fn text(arg: &Arg) -> String {
     text
 }
 
-/// Returns the names of commands: those outside of the groups first.
+/// Returns the names of commands, the set commands as one.
 fn names(commands: &[String]) -> String {
     let mut left: Vec<&str> = commands.iter().map(String::as_str).collect();
-    let mut groups = Vec::new();
-    let missing: Vec<_> = READERS.into_iter().filter(|reader| !left.contains(reader)).collect();
-    if missing.len() < 2 {
-        left.retain(|command| !READERS.contains(command));
-        let without = missing.first().map(|command| format!(" without `{command}`"));
-        groups.push(format!("all that read lines{}", without.unwrap_or_default()));
-    }
-    if SET_COMMANDS.iter().all(|command| left.contains(command)) {
-        left.retain(|command| !SET_COMMANDS.contains(command));
-        groups.push("set commands".to_owned());
-    }
+    let has_all = SET_COMMANDS.iter().all(|command| left.contains(command));
+    left.retain(|command| !has_all || !SET_COMMANDS.contains(command));
     let names = left.iter().map(|command| format!("`{command}`"));
-    names.chain(groups).collect::<Vec<_>>().join(", ")
+    names.chain(has_all.then(|| "set commands".to_owned())).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the tables: options of several commands, and those of one.
-fn tables() -> String {
-    let (mut several, mut one) = (String::new(), String::new());
+/// Returns what to note of an option that the commands which read lines have, all or all but one.
+fn exceptions(commands: &[String]) -> Option<String> {
+    let missing = READERS.into_iter().filter(|reader| !commands.iter().any(|name| name == reader));
+    let missing: Vec<_> = missing.map(|reader| format!("not `{reader}`")).collect();
+    let others = commands.iter().filter(|command| !READERS.contains(&command.as_str()));
+    let others: Vec<_> = others.map(|command| format!("`{command}`")).collect();
+    let also = (!others.is_empty()).then(|| format!("also {}", others.join(", ")));
+    let notes: Vec<_> = also.iter().chain(&missing).map(String::as_str).collect();
+    let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    (missing.len() < 2).then_some(note)
+}
+
+/// Returns the lists: options of all commands that read lines, of several commands, and of one.
+fn lists() -> String {
+    let (mut readers, mut several, mut one) = (String::new(), String::new(), String::new());
     for rows in rows().chunk_by(|left, right| left.long == right.long) {
-        let texts: Vec<_> =
-            rows.iter().map(|row| format!("{} ({})", row.text, names(&row.commands))).collect();
-        let is_of_one = rows.len() == 1 && rows[0].commands.len() == 1;
-        let table = if is_of_one { &mut one } else { &mut several };
-        table.push_str(&format!("| {} | {} |\n", rows[0].option, texts.join("<br>")));
+        // docs/reference/cli-plan.md describes what `plan` has of the commands that it estimates.
+        let others: Vec<_> = rows.iter().filter(|row| row.commands != ["plan"]).collect();
+        let rows = if others.is_empty() { rows.iter().collect() } else { others };
+        let texts: Vec<_> = rows
+            .iter()
+            .map(|row| match exceptions(&row.commands) {
+                Some(note) => format!("{}{note}", row.text),
+                None => format!("{} ({})", row.text, names(&row.commands)),
+            })
+            .collect();
+        let list = match &rows[..] {
+            rows if rows.iter().any(|row| exceptions(&row.commands).is_some()) => &mut readers,
+            [row] if row.commands.len() == 1 => &mut one,
+            _ => &mut several,
+        };
+        list.push_str(&format!("- {}: {}\n", rows[0].option, texts.join("<br>")));
     }
-    let head = "| option | meaning |\n|---|---|\n";
     format!(
-        "### Options of several commands\n\n{head}{several}\nSet commands are `{}`; all that read lines are also `{}`.\n\n\
-         ### Options of one command\n\n{head}{one}\n",
+        "## Options of all commands that read lines\n\nThese are `{}`.\n\n{readers}\n\
+         ## Options of several commands\n\nSet commands are `{}`.\n\n{several}\n\
+         ## Options of one command\n\n{one}\n",
+        READERS.join("`, `"),
         SET_COMMANDS.join("`, `"),
-        READERS[SET_COMMANDS.len()..].join("`, `"),
     )
 }
 
 #[test]
-fn option_tables_are_those_of_the_help() {
+fn lists_of_options_are_those_of_the_help() {
     let page = fs::read_to_string(PAGE).expect("the page exists");
     let (before, rest) = page.split_once(BEGIN).expect("the page has the marker");
     let (shown, after) = rest.split_once(END).expect("the page has the marker");
-    let tables = format!("\n{}", tables());
+    let lists = format!("\n{}", lists());
     if std::env::var_os("PETAL_UPDATE_OPTIONS").is_some() {
-        let written = fs::write(PAGE, format!("{before}{BEGIN}{tables}{END}{after}"));
+        let written = fs::write(PAGE, format!("{before}{BEGIN}{lists}{END}{after}"));
         return written.expect("the page can be written");
     }
     assert!(
-        shown == tables,
-        "docs/reference/cli.md: the option tables are not current; write them with\n\
+        shown == lists,
+        "docs/reference/cli-options.md: the lists of options are not current; write them with\n\
          PETAL_UPDATE_OPTIONS=1 cargo test -p petal-cli --bin petal options_page"
     );
 }

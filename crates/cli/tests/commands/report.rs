@@ -192,7 +192,7 @@ fn false_candidates_match_the_predicted_rate() {
 fn every_field_is_documented() {
     let page = include_str!("../../../../docs/reference/cli-plan.md");
     for field in FIELDS {
-        assert!(page.contains(&format!("\n| `{field}` | ")), "{field}");
+        assert!(page.contains(&format!("\n- `{field}`: ")), "{field}");
     }
 }
 

@@ -12,8 +12,7 @@
 //! which saves more than that if the filter is much larger than the caches.
 //!
 //! Source: radix partitioning as in database joins (Manegold, Boncz & Kersten 2002, "Optimizing
-//! main-memory join on modern hardware"). `docs/design/filters.md` has
-//! the alternatives.
+//! main-memory join on modern hardware").
 
 use core::num::NonZeroUsize;
 use std::sync::Mutex;

@@ -4,7 +4,7 @@
 //! from it a *shard*, a *start* in the shard, an *equation* of [`WIDTH`] coefficients and a
 //! *fingerprint*. The first layer that does not *bump* the key determines the result: the key is
 //! present if, for every column j, the rows that the equation selects, from the start on, add up
-//! (modulo 2) to bit j of the fingerprint. docs/reference/format.md, "Layout 8", has the full definition.
+//! (modulo 2) to bit j of the fingerprint. docs/reference/format-static.md, "Layout 8", has the full definition.
 //!
 //! Rows are stored by column: a *segment* is [`WIDTH`] rows, with a half word of 32 bits for each
 //! column. The equation of a key covers two neighbouring segments: one run of 8 bytes per column.

@@ -398,7 +398,7 @@ fn large_filters_work_at_both_ends() {
 
 // ---- File ---------------------------------------------------------------------------------------
 
-/// Returns the data of docs/reference/format.md by the simplest algorithm.
+/// Returns the data of docs/reference/format-quotient.md by the simplest algorithm.
 fn naive_data(slots: u64, width: u64, list: &[u64]) -> Vec<u8> {
     let blocks = (slots + slots.min(320)).div_ceil(64);
     let block_bytes = 17 + 8 * width;
@@ -453,11 +453,11 @@ fn reference_implementation_writes_the_same_bytes() {
     }
 }
 
-/// The example of docs/reference/format.md.
+/// The example of docs/reference/format-quotient.md.
 #[test]
 fn documented_example_is_correct() {
-    let page = include_str!("../../../../docs/reference/format.md");
-    let section = page.split("### Layout 5").nth(1).unwrap().split("### Layout 6").next().unwrap();
+    let page = include_str!("../../../../docs/reference/format-quotient.md");
+    let section = page.split("## Layout 5").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with("000010") && line.len() > 58);
     let hex = rows.flat_map(|row| row[10..58].split_whitespace());
     let data: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();

@@ -342,12 +342,11 @@ fn hostile_numbers_are_errors() {
 
 // ---- File ---------------------------------------------------------------------------------------
 
-/// The example of docs/reference/format.md.
+/// The example of docs/reference/format-quotient.md.
 #[test]
 fn documented_example_is_correct() {
-    let page = include_str!("../../../../docs/reference/format.md");
-    let section = page.split("### Layout 11").nth(1).unwrap();
-    let section = section.split("\n## ").next().unwrap();
+    let page = include_str!("../../../../docs/reference/format-quotient.md");
+    let section = page.split("## Layout 11").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with("000010") && line.len() > 58);
     let hex = rows.flat_map(|row| row[10..58].split_whitespace());
     let data: Vec<u8> = hex.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();

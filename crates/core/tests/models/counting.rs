@@ -1,6 +1,6 @@
 //! Counting filters compared with an array of counters: random operations, decoded from bytes, on two
 //! filters of one layout. After each step the filter's file equals that of the array by
-//! docs/reference/format.md, and no key is lost.
+//! docs/reference/format-bloom.md, and no key is lost.
 //!
 //! Used by tests and the fuzzer. `crate::naive` has the positions.
 
@@ -11,7 +11,7 @@ use petal::{BatchResults, Borrowed, CountingFilter, HashSpec, Kernel, Key, Membe
 
 use crate::naive::{HeaderFields, Naive, update_checksums};
 
-/// Counters by docs/reference/format.md.
+/// Counters by docs/reference/format-bloom.md.
 #[derive(Clone)]
 struct Model {
     /// The positions; its data are not used.

@@ -39,7 +39,7 @@ impl Model {
         self.slots << self.bits
     }
 
-    /// The number of slots by docs/reference/format.md.
+    /// The number of slots by docs/reference/format-quotient.md.
     fn all_slots(&self) -> u64 {
         (self.slots + self.slots.min(320)).div_ceil(64) * 64
     }

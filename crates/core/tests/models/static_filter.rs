@@ -1,5 +1,5 @@
-//! A simple implementation of layout 8 of docs/reference/format.md, and static filters of both layouts compared with
-//! such implementations and with their keys.
+//! A simple implementation of layout 8 of docs/reference/format-static.md, and static filters of both layouts compared
+//! with such implementations and with their keys.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::BTreeSet;

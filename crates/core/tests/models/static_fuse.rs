@@ -1,4 +1,4 @@
-//! A simple implementation of layout 12 of docs/reference/format.md.
+//! A simple implementation of layout 12 of docs/reference/format-static.md.
 
 /// A file of layout 12, queried by the document, without checks.
 pub(crate) struct Naive<'a> {

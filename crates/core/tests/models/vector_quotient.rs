@@ -1,7 +1,7 @@
 //! A vector quotient filter against a multiset of fingerprints, through random operations.
 //!
 //! The model computes block, bucket and tag of a hash and its pair of blocks by
-//! docs/reference/format.md. After every step the filter has as many copies of a fingerprint as the
+//! docs/reference/format-quotient.md. After every step the filter has as many copies of a fingerprint as the
 //! multiset, and equals the filter read from its file.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! A reader of every layout of docs/reference/format.md, without checks: which keys a file contains, and the numbers by
-//! which it decides.
+//! A reader of every layout of docs/reference/format*.md, without checks: which keys a file contains, and the numbers
+//! by which it decides.
 
 use crate::models::static_filter::{Naive as NaiveRibbon, static_fuse::Naive as NaiveFuse};
 use crate::naive::hash::hash;

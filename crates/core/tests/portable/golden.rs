@@ -1,4 +1,4 @@
-//! Compares the library with docs/reference/format.md, with the files in testdata/native, and with an
+//! Compares the library with docs/reference/format*.md, with the files in testdata/native, and with an
 //! independent implementation of the document (`naive`).
 
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ fn golden_files_equal_written_files_and_the_model() {
         assert!(golden.written() == stored, "{}: the library writes different bytes", golden.name);
         assert!(
             golden.expected() == stored,
-            "{}: docs/reference/format.md defines different bytes",
+            "{}: docs/reference/format-bloom.md defines different bytes",
             golden.name
         );
     }
@@ -154,8 +154,7 @@ fn write_missing_golden_files() {
 
 // ---- The document -------------------------------------------------------------------------------
 
-/// Returns the bytes of the first hex dump in docs/reference/format.md (`hexdump -C`; `*` repeats the last
-/// line).
+/// Returns the bytes of the first hex dump of a page (`hexdump -C`; `*` repeats the last line).
 fn worked_example(document: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = Vec::new();
     let mut repeat = false;
@@ -179,7 +178,12 @@ fn worked_example(document: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the filter of the example in docs/reference/format.md.
+/// Returns the page of docs/reference with this name.
+fn page(name: &str) -> String {
+    std::fs::read_to_string(root().join("docs/reference").join(name)).unwrap()
+}
+
+/// Returns the filter of the example in docs/reference/format-bloom.md.
 fn example() -> BloomFilter {
     let mut filter = BloomFilter::with_bits(512, 5).unwrap();
     for key in ["one", "two", "three"] {
@@ -192,7 +196,7 @@ const EXAMPLE_METADATA: &str = r#"{"what":"example"}"#;
 
 #[test]
 fn documented_example_equals_the_written_file() {
-    let document = std::fs::read_to_string(root().join("docs/reference/format.md")).unwrap();
+    let document = page("format-bloom.md");
     let example_file = worked_example(&document);
     let mut written = Vec::new();
     example().write_to(&mut written, EXAMPLE_METADATA).unwrap();
@@ -215,7 +219,7 @@ fn documented_example_equals_the_written_file() {
 /// Checks the hashes, bit numbers and constants in the text of the example.
 #[test]
 fn numbers_in_the_documented_example_are_correct() {
-    let document = std::fs::read_to_string(root().join("docs/reference/format.md")).unwrap();
+    let document = page("format-bloom.md");
     let naive = Naive::blocked(1, 8, 5);
     for key in ["one", "two", "three"] {
         let hash = naive::hash::hash(&HeaderFields::none(), key.as_bytes());
@@ -223,7 +227,7 @@ fn numbers_in_the_documented_example_are_correct() {
         bits.sort_unstable();
         let bits: Vec<String> = bits.iter().map(u64::to_string).collect();
         let row = format!("| `{key}` | `{hash:016x}` | {} |", bits.join(", "));
-        assert!(document.contains(&row), "docs/reference/format.md should have the row {row}");
+        assert!(document.contains(&row), "format-bloom.md should have the row {row}");
     }
     for constant in ["9e3779b97f4a7c15", "9fb21c651e98df25", "f1357aea2e62a9c5"] {
         assert!(document.contains(constant), "{constant}");
@@ -233,7 +237,7 @@ fn numbers_in_the_documented_example_are_correct() {
 /// Checks the table of hashes, with rows (hash, seed, key).
 #[test]
 fn documented_hashes_are_correct() {
-    let document = std::fs::read_to_string(root().join("docs/reference/format.md")).unwrap();
+    let document = page("format.md");
     let rapid = |seed| HeaderFields { seed: HashSpec::rapid(seed).seed(), ..HeaderFields::none() };
     let keyed = || HeaderFields { hash: 2, seed: SIP_KEY, ..HeaderFields::none() };
     let rapid_keyed = || HeaderFields { hash: 5, ..keyed() };

@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(Fingerprint::from_bytes(&fingerprint.to_bytes()), fingerprint);
     }
 
-    /// From a program in Python, written from docs/reference/format.md alone.
+    /// From a program in Python, written from docs/reference/format-other.md alone.
     #[test]
     fn fingerprints_are_those_of_the_format_document() {
         let hasher = LineHasher::with_keys([0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0]);

@@ -3,7 +3,7 @@
 //! The filter beside the log contains at least the same lines, so only lines that the filter
 //! reports as present are looked up. Unlike those of set operations, the fingerprints have one key
 //! for the life of the file. The key is stored in the file: anyone who can read it can write lines
-//! that collide. docs/reference/format.md describes the file.
+//! that collide. docs/reference/format-other.md describes the file.
 //!
 //! * The **sorted pages** have most fingerprints. The page of a fingerprint follows from its bits, so
 //!   a lookup reads one page, rarely two. A page is a hash table, and is queried as it is in the file. A
@@ -749,7 +749,7 @@ mod tests {
         }
     }
 
-    /// docs/reference/format.md, with its example of a fingerprint.
+    /// docs/reference/format-other.md, with its example of a fingerprint.
     #[test]
     fn file_matches_the_format_document() {
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];

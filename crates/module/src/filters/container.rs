@@ -1,7 +1,7 @@
 //! The container: filters in petal's layout as a byte stream that is written and read in chunks,
 //! for RDB files, append-only files and `SCANDUMP`. [`PartialImport`] also reads `.petal` files.
 //!
-//! A container is a prefix and the serialized filters (docs/reference/format.md), each a header of 256 bytes
+//! A container is a prefix and the serialized filters (docs/reference/format-other.md), each a header of 256 bytes
 //! and the data. The data have no checksum, because RDB files and `DUMP` have their own, and
 //! computing one over 600 MB would block the server. RedisBloom rejects the magic bytes, which it
 //! reads as a number of links.

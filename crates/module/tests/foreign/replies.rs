@@ -43,7 +43,7 @@ fn arg(arg: &Value) -> Vec<u8> {
 }
 
 /// Intended differences: the command, petal's reply, the reason. RedisBloom's replies are in the
-/// captures. See docs/reference/commands.md, "Differences".
+/// captures. See docs/reference/commands-differences.md.
 const INTENDED_DIFFERENCES: &[(&str, &str, &str)] = &[
     ("BF.RESERVE r8 0.01 100 BOGUS", UNKNOWN_OPTION, OPTIONS),
     ("BF.RESERVE r9 0.01 100 EXPANSION 2 BOGUS", UNKNOWN_OPTION, OPTIONS),

@@ -3,7 +3,7 @@
 //! A filter is a number of *shards*, each a row of *segments* of 2^s slots. A hash g selects a shard
 //! and a *start* in it, the first slot of the key; a multiplier of the shard gives the other three, in
 //! the three segments after that of the start. The last three segments of a shard have no starts.
-//! docs/reference/format.md, "Layout 12", has the full definition.
+//! docs/reference/format-static.md, "Layout 12", has the full definition.
 //!
 //! Slots are packed bits. The first segments of the filter, the *wide* ones, have one bit more than
 //! the others; a key compares it if all its slots are wide. The multipliers of the shards follow the

@@ -1,6 +1,6 @@
 //! The choice of a strategy: input sizes from samples, and the cost of each strategy.
 //!
-//! docs/design/file-engine.md describes the strategies and their costs. A wrong estimate costs
+//! docs/design/file-engine.md describes the strategies. A wrong estimate costs
 //! time; it never changes the result.
 
 use serde::{Deserialize, Serialize};
