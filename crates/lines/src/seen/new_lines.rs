@@ -43,7 +43,7 @@ impl SeenFilter {
     /// Returns the hash of a new filter, with a random key, because lines are often chosen by others.
     ///
     /// With a log a false positive costs a lookup, and a fast hash will do. Without one it loses a line,
-    /// and whoever sees what is printed must learn nothing about the key.
+    /// and what is printed must tell nothing about the key.
     ///
     /// # Errors
     /// If the system has no random bytes.
