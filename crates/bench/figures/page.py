@@ -15,7 +15,7 @@ REFERENCE = "docs/reference/"
 WORDS = ["a", "an", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty"]
 VALUES = dict(zip(WORDS, [1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 20], strict=True))
 PARTS = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
-PARTS |= {"twelfth": 12, "twentieth": 20, "hundredth": 100}
+PARTS |= {"twelfth": 12, "fifteenth": 15, "twentieth": 20, "hundredth": 100}
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8}
 # Units of time and ratio, also on the pages of the reference; and the others.
 SPEEDS = {"秒": "s", "毫秒": "ms", "微秒": "µs", "纳秒": "ns", "分钟": "minutes", "倍": "times", "小时": "hours"}
