@@ -480,7 +480,7 @@ impl SortedPages {
     /// Returns the cells of a place in the cache.
     #[inline]
     fn cells(&self, place: usize) -> &[[u64; 2]] {
-        &self.cache.get()[place * WORDS..][..2 * CELLS].as_chunks().0
+        self.cache.get()[place * WORDS..][..2 * CELLS].as_chunks().0
     }
 
     fn damaged(&self) -> Error {
