@@ -359,7 +359,7 @@ def test_keys_that_are_spelled_differently_are_warnings(tmp_path: Path) -> None:
         petal.check(of_lines, crlf)
     with pytest.warns(UserWarning, match="crlf end with CRLF, and the CR is part of the key"):
         petal.check(petal.BloomFilter(10), crlf)
-    with pytest.warns(UserWarning, match="crlf: lines end with CRLF, those of .*lines do not"):
+    with pytest.warns(UserWarning, match="crlf: lines end with CRLF, the keys of .*lines do not"):
         petal.check(of_lines, lines, allow=crlf)
     with pytest.warns(UserWarning, match="lower: keys are hexadecimal in lowercase"):
         petal.common(lower, upper)

@@ -99,7 +99,8 @@ Examples:
   petal check --sums known.petal sums.txt  files of sha1sum's output
   petal check --key-transform lowercase pwned.petal hashes.txt
                                            hashes, where it hashes passwords
-  petal check hashlookup.bloom sums.txt    a filter of another program
+  petal check --sums --key-transform uppercase hashlookup.bloom sums.txt
+                                           a filter of another program
   petal check --key-type int64 --assert-members some.txt users.bf ids.txt
                                            integer keys; some.txt must match
   petal check --format squid-digest digest urls.txt

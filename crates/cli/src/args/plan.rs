@@ -38,7 +38,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "SIZE", conflicts_with = "command", value_parser = MemoryLimit::parse)]
     pub(crate) size: Option<MemoryLimit>,
     /// Maximum memory of the command [default: 50%]
-    #[arg(short, long, value_name = "SIZE", requires = "command", value_parser = MemoryLimit::parse)]
+    #[arg(short, long, value_name = "SIZE", value_parser = MemoryLimit::parse)]
     pub(crate) memory: Option<MemoryLimit>,
     /// Probes: bits that each key sets, 1 to 16; classic and counting-classic to 64
     #[arg(

@@ -15,6 +15,10 @@ pub(super) fn run(args: &PlanArgs) -> Result<Outcome> {
     if let Some(op) = op {
         return super::estimate::run(op, args);
     }
+    if args.memory.is_some() {
+        let problem = "-m is the memory of a command; specify the size of a filter with --size";
+        return Err(Failure::Message(problem.to_owned()));
+    }
     let is_alone = args.size.is_none() && args.bits.is_none() && args.probes.is_none();
     let default_fpr = args.capacity.filter(|_| is_alone).map(|_| FilterSpec::DEFAULT_FPR);
     let spec = |filter_type| petal::FilterSpec {

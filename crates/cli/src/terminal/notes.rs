@@ -176,7 +176,7 @@ fn mixed_line_ends(crlf: &str, more: u64, lf: &str) -> String {
         );
     }
     format!(
-        "{} with CRLF, those of {lf} do not: the CR is part of the line, so lines that look \
+        "{} with CRLF, the keys of {lf} do not: the CR is part of the line, so lines that look \
          equal differ; ignore it with --key-transform strip-cr",
         subject(&format!("the lines of {crlf}"), more, "end", "end"),
     )

@@ -229,7 +229,7 @@ fn byte_order_marks_and_mixed_line_ends_give_one_warning() {
         );
         assert!(output.err.contains("warning: the lines of crlf end with CRLF"), "{}", output.err);
         assert!(
-            output.err.contains("those of lines do not")
+            output.err.contains("the keys of lines do not")
                 && output.err.contains("--key-transform strip-cr"),
             "{}",
             output.err

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{TestDir, run_with_input};
 
-const MIXED: &str = "warning: the lines of crlf end with CRLF, those of lines do not";
+const MIXED: &str = "warning: the lines of crlf end with CRLF, the keys of lines do not";
 
 fn dir() -> TestDir {
     let dir = TestDir::new();

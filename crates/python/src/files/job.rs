@@ -200,7 +200,7 @@ impl Progress for ProgressReporter {
                 others(more)
             ),
             Note::MixedLineEnds { crlf, more, lf } => format!(
-                "{crlf}{}: lines end with CRLF, those of {lf} do not; the CR is part of a line, \
+                "{crlf}{}: lines end with CRLF, the keys of {lf} do not; the CR is part of a line, \
                  remove it, or lines that look the same differ",
                 others(more)
             ),
