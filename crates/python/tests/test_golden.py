@@ -2,6 +2,7 @@
 
 import csv
 import random
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -117,3 +118,19 @@ def test_filters_equal_those_of_the_command_line(kind, program, tmp_path):
     passed = subprocess.run(check, check=False, capture_output=True).stdout.decode()
     assert passed.split("\n")[:-1] == [other for other in others if other in ours]
     assert abs(time.time() - ours.info().get("now", time.time())) < 3600
+
+
+def test_example_of_the_static_layout_is_right():
+    page = (ROOT / "docs/reference/format-static.md").read_text()
+    filter = petal.StaticFilter(["one", "two", "three"], fpr=0.01)
+    data, rows = filter.to_bytes()[4096:], re.findall(r"^0000(1...)  ([0-9a-f ]+)$", page, re.M)
+    assert len(data) == 128 and len(rows) == 6
+    for at, row in rows:
+        assert data[int(at, 16) - 4096 :][:16] == bytes.fromhex(row), at
+    for key in ["one", "two", "three", "four"]:
+        found = petal.explain(filter, key)
+        numbers = found["parts"][0]["numbers"]
+        tail = f"{numbers['fingerprint']:07b} | {numbers['result']:07b}: {'present' if found['contains'] else 'absent'}"
+        start = f"| {numbers['row']} | `{numbers['equation']:08x}` |"
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{key}` |"))
+        assert f"`{found['hash'][2:]}`" in row and start in row and row.endswith(f"| {tail} |"), row

@@ -56,9 +56,10 @@ use plan::WindowPlan;
 ///
 /// By clock ([`with_time`](Self::with_time)): a key is contained for at least T ticks, and
 /// forgotten after T · G/(G-1), rounded up to whole ticks of a generation. The caller sets the time
-/// with [`advance_to`](Self::advance_to), in any unit. The target rate holds while no more keys
-/// arrive in any T than the capacity, about evenly;
-/// [`Stats::is_overfull`](crate::Stats::is_overfull) detects more.
+/// with [`advance_to`](Self::advance_to), in any unit. The target rate holds while at most
+/// N / (G-1) keys, of the capacity N, are new in each T / (G-1) ticks;
+/// [`Stats::is_overfull`](crate::Stats::is_overfull) detects more. For bursts choose a capacity of
+/// G - 1 times the largest number of keys in such a time.
 ///
 /// ```
 /// use petal::WindowedBloomFilter;

@@ -278,7 +278,7 @@ fn packaged_configuration_names_the_defaults() {
     assert_eq!(active, ["loadmodule /usr/lib/redis/modules/libpetal_redis.so"]);
     let shown = text.lines().filter_map(|line| line.strip_prefix("# petal."));
     let args: Vec<String> = shown.map(|setting| format!("--petal.{setting}")).collect();
-    assert_eq!(args.len(), 8);
+    assert_eq!(args.len(), 11);
     let server = Setup::new().args(&args.join(" ")).start();
     assert_eq!(settings(&server), settings(&Server::new()));
     let changed = Setup::new().args("--petal.bf-error-rate 0.02").start();

@@ -12,6 +12,11 @@ use crate::state::{Clock, Storage};
 /// `generations` at a time, so a key stays for at most generations / (generations - 1) windows.
 /// Other arguments as for `BloomFilter`.
 ///
+/// With `window` a generation takes the keys of window / (generations - 1) seconds. The rate holds
+/// while at most capacity / (generations - 1) of them are new. If keys come in bursts, multiply the
+/// largest number for a generation by generations - 1, for `capacity`. It was too small if
+/// `info()["is_overfull"]` is true.
+///
 /// The time is that of the system's clock, in whole seconds since the Unix epoch as in files of the
 /// command line, until `advance_to` or `restart_at` sets it.
 #[pyclass(frozen, extends = Filter, module = "petal")]
