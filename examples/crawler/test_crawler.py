@@ -86,6 +86,19 @@ def test_killed_crawl_loses_no_page(visited: str, tmp_path: Path):
     assert counts["repeated"] <= 2 * (snapshot + threads)
 
 
+def test_pages_of_earlier_runs_are_not_reported_as_missed(tmp_path: Path):
+    def run(*options: str) -> str:
+        command = [PROGRAM, "--pages", "300", "--state", tmp_path, *options]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    first = re.search(r"pages of the site: (\d+) fetched once, 0 repeated, (\d+) missed;", run("--max-pages", "100"))
+    assert first
+    assert int(first[1]) + int(first[2]) == 300
+    rest = re.search(r"in this run: (\d+) fetched once, 0 repeated, (\d+) not fetched: in earlier runs", run())
+    assert rest
+    assert (rest[1], rest[2]) == (first[2], first[1])
+
+
 def test_without_rules_the_crawl_does_not_end(tmp_path: Path):
     with site(100) as served:
         crawl = served.crawl("--strip", "none", "--max-pages", "2000", "--state", tmp_path)

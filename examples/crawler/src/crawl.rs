@@ -65,6 +65,8 @@ pub(crate) struct Report {
     pub(crate) snapshots: u64,
     /// URLs that were inserted into the visited set again at the start.
     pub(crate) recovered: u64,
+    /// True if an earlier run fetched URLs that this run did not fetch again.
+    pub(crate) is_continued: bool,
 }
 
 struct Host {
@@ -124,6 +126,7 @@ impl<'a> Crawl<'a> {
             report.recovered += 1;
             visited.insert(url).map(drop)
         })?;
+        report.is_continued = frontier.is_continued();
         for url in starts {
             if visited.insert(url.as_str())? {
                 let queue = frontier.queue_of(url)?;

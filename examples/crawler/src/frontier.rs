@@ -96,6 +96,11 @@ impl Frontier {
         Ok(frontier)
     }
 
+    /// Returns true if an earlier run finished URLs.
+    pub(crate) fn is_continued(&self) -> bool {
+        self.queues.iter().any(|queue| queue.finished > 0)
+    }
+
     /// Returns the number of the queue for a URL, which is made if it does not exist.
     pub(crate) fn queue_of(&mut self, url: &Url) -> Result<usize, String> {
         self.queue(&queue_name(url))
@@ -323,6 +328,7 @@ mod tests {
         frontier.finish(queue);
         frontier.sync().unwrap();
         frontier.save_positions().unwrap();
+        assert!(frontier.is_continued());
         frontier.finish(queue);
         for url in &urls[4..] {
             frontier.push(queue, url, 0);

@@ -41,15 +41,12 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         let settings = args.settings(folder, true);
         let client = http(Some(&proxy))?;
         let report = Crawl::open(&settings, &starts(args.pages), &client)?.run()?;
-        print!(
-            "{}{}",
-            lines(&report, start.elapsed()),
-            counted(&site.counts(), args.state.is_some())
-        );
+        let counts = site.counts();
+        print!("{}{}", lines(&report, start.elapsed()), counted(&counts, report.is_continued));
         let case = case(args, args.visited);
         rows.add(&case, args.pages, "visited set", report.visited_bytes as f64, "bytes")?;
         rows.add(&case, args.pages, "URLs found", report.new as f64, "URLs")?;
-        return rows.add(&case, args.pages, "pages missed", site.counts().missed as f64, "pages");
+        return rows.add(&case, args.pages, "pages missed", counts.missed as f64, "pages");
     }
 
     println!(
@@ -195,12 +192,17 @@ pub(crate) fn figures(report: &Report, time: Duration) -> String {
     )
 }
 
-/// Returns what the site counted, for people.
-fn counted(counts: &Counts, is_part: bool) -> String {
+/// Returns what the site counted, for people. It counts from zero in each run, so that what a continued crawl did not
+/// fetch is not missed.
+fn counted(counts: &Counts, is_continued: bool) -> String {
     let n = grouped;
-    let of = if is_part { "pages of the site, in this run" } else { "pages of the site" };
+    let (of, others) = if is_continued {
+        ("pages of the site, in this run", "not fetched: in earlier runs, or missed")
+    } else {
+        ("pages of the site", "missed")
+    };
     format!(
-        "{of}: {} fetched once, {} repeated, {} missed; {} of the calendar, {} redirects, {} forbidden\n",
+        "{of}: {} fetched once, {} repeated, {} {others}; {} of the calendar, {} redirects, {} forbidden\n",
         n(counts.once),
         n(counts.repeated),
         n(counts.missed),
@@ -257,5 +259,17 @@ mod tests {
     #[test]
     fn numbers_have_commas() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn pages_of_earlier_runs_are_not_missed() {
+        let counts = Counts { once: 16_034, missed: 3_966, ..Counts::default() };
+        let text = counted(&counts, true);
+        assert!(text.contains(
+            "in this run: 16,034 fetched once, 0 repeated, 3,966 not fetched: in earlier runs"
+        ));
+        assert!(
+            counted(&counts, false).contains(": 16,034 fetched once, 0 repeated, 3,966 missed;")
+        );
     }
 }

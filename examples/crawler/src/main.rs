@@ -86,7 +86,7 @@ struct Args {
     #[arg(long, conflicts_with = "starts")]
     serve: bool,
     /// Append the figures of the generated site to this CSV file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "state")]
     rows: Option<PathBuf>,
     /// Print lines `NAME VALUE`
     #[arg(long, hide = true)]
