@@ -74,7 +74,7 @@
       again: (key) => `“${key}”已在集合中。`,
       removed: (key, at) => `已删除“${key}”：第 ${at} 格清零。`,
       decremented: (key, at) => `已删除“${key}”：第 ${at} 格的计数器各减 1。`,
-      notIn: (key) => `“${key}”没有添加过，删除它会误删别的键的位。`,
+      notIn: (key) => `“${key}”没有添加过，删除它会误删其他键的位。`,
       no: (key, at, zero) => `“${key}”对应第 ${at} 格。第 ${zero} 格是 0：一定不在集合中。`,
       yes: (key, at) => `“${key}”对应第 ${at} 格，全是 1：判为“在”。判断正确，它确实添加过。`,
       false: (key, at, others) => `误判：“${key}”从未添加，但它的第 ${at} 格都已由 ${others} 置为 1。`,
