@@ -30,18 +30,21 @@ def commands(page: str, text: str) -> list[Command]:
     """Returns the commands of the console blocks that are not marked as not run."""
     found: list[Command] = []
     in_block, marked = False, False
+    # The output of the last command of the block.
+    shown: list[str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
             in_block = line == "```console" and not marked
-            marked = False
+            marked, shown = False, None
         elif line.startswith("<!-- not run:"):
             marked = True
         elif line and not in_block and not line.startswith("<!--"):
             marked = False
         elif in_block and line.startswith(PROMPT):
-            found.append(Command(page, number, shlex.split(line.removeprefix(PROMPT)), []))
-        elif in_block and found and found[-1].page == page:
-            found[-1].shown.append(line.rstrip())
+            shown = []
+            found.append(Command(page, number, shlex.split(line.removeprefix(PROMPT)), shown))
+        elif in_block and shown is not None:
+            shown.append(line.rstrip())
     return found
 
 
