@@ -16,10 +16,10 @@ number of the quotation:
 The table `files` names the result files of the expressions. A name with `*` is the newest of these files. The
 quotations in `everywhere` may be on any page.
 
-Numbers are those with a unit or with decimals, and all in tables. Code has none: the tests of the pages run it. The tables and plots
-between markers have none: they are written from the rows. The pages of the reference define formats, limits and
-defaults, which the tests of the program and of the readers check; of them only times, ratios and speeds are numbers.
-A Chinese page has the numbers of its English counterpart.
+Numbers are those with a unit or with decimals, and all in tables. Code has none: the tests of the pages run it. The
+tables and plots between markers have none: they are written from the rows. The pages of the reference define formats,
+limits and defaults, which the tests of the program and of the readers check; of them only times, ratios and speeds are
+numbers. A Chinese page has the numbers of its English counterpart.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ LIST = "docs/numbers.toml"
 WITHOUT = {"docs/SUMMARY.md", "docs/changelog.md", "docs/contributing.md", "docs/design/architecture.md"}
 # The counterparts of the first two may repeat what is on any of them, as in crates/cli/tests/counterparts.rs.
 ENTRANCES = ["README.md", "docs/introduction.md", "docs/two-huge-files.md"]
+
 
 class Column:
     """A column of a result file: called with conditions, the median of the matching rows."""

@@ -121,7 +121,7 @@ impl Counter<'_> {
         }
         let max_filter = filter.size_bytes();
         drop(filter);
-        let counted = counted_lines(&counts, max_filter)?;
+        let repeated = filter_of(&counts, max_filter)?;
         // What was counted is one too low unless the line was a false positive.
         self.top.extend(counts.iter().map(|(_, count)| count));
         out.min_count = out.min_count.max(self.top.least());
@@ -145,7 +145,7 @@ impl Counter<'_> {
             keep(fingerprints, selected.iter().map(|noted| noted / 2));
             hashes.clear();
             hashes.extend(fingerprints.iter().map(|fingerprint| fingerprint.high));
-            counted.contains_mixed_hashes(hashes, results);
+            repeated.contains_mixed_hashes(hashes, results);
             keep(fingerprints, results.iter());
             let mut looked_up = 0;
             for (at, noted) in selected.iter().enumerate() {
@@ -173,7 +173,7 @@ impl Counter<'_> {
 }
 
 /// Returns a filter of the fingerprints in a table, of about at most `max` bytes.
-fn counted_lines(counts: &FingerprintMap<u64>, max: u64) -> Result<BloomFilter> {
+fn filter_of(counts: &FingerprintMap<u64>, max: u64) -> Result<BloomFilter> {
     let keys = counts.len().max(1);
     let bytes = ByteSize::bytes(filter_bytes(keys, max));
     let (mut filter, mut hashes) = (BloomFilter::with_memory(keys, bytes)?, Vec::new());

@@ -30,7 +30,7 @@ const MAGIC: [u8; 8] = *b"\x89PSEEN\r\n";
 const VERSION: u64 = 5;
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// Cells of a page, of one fingerprint each; those that are not used are zero. Three more are a header.
+/// Cells of a page, of one fingerprint each; those that are not used are zero. The last cache line of a page has none.
 const CELLS: usize = PAGE / Fingerprint::BYTES - 4;
 /// Cells of a cache line. A fingerprint is in the first free cell from the beginning of a line on.
 const LINE: usize = 4;
