@@ -2,6 +2,7 @@
 
 mod fingerprint_log;
 mod new_lines;
+mod pages;
 
 pub use fingerprint_log::FingerprintLog;
 pub use new_lines::{SeenCounts, SeenFilter, max_seen_filter, seen};
